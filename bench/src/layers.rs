@@ -53,8 +53,7 @@ fn step(width: usize, batch: usize) -> [f64; 2] {
     let mut memory = optimiser.start(&model);
     let mut with = || {
         (model.forward(&x, &mut Context::evaluation()) - &y).square().mean().backward();
-        let gradients = model.gradients();
-        optimiser.update(&mut model, &gradients, &mut memory);
+        optimiser.step(&mut model, &mut memory);
     };
     // Both sides take many steps in a turn, so that neither is measured with the other's data in the caches.
     let many = 2000 * 32 * 16 / (width * batch).max(512);

@@ -2,11 +2,15 @@
 //! and measured in the same run.
 
 mod agreement;
+mod billion;
 mod cheap_gradient;
 mod granularity;
 mod layers;
+mod memory;
 mod overhead;
 mod planning;
+mod plots;
+mod profile;
 pub mod scalar;
 mod step;
 mod timing;
@@ -14,6 +18,7 @@ mod transforms;
 pub mod workloads;
 
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 use step::Mode;
 
 #[derive(Parser)]
@@ -75,6 +80,23 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// Where the time of a training step goes, beside the time of a step that is not measured.
+    Profile {
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        name: String,
+        /// How to run the steps.
+        #[arg(long, value_enum, default_value_t = Mode::Eager)]
+        mode: Mode,
+        /// How long to repeat, in seconds.
+        #[arg(long, default_value_t = 4.0)]
+        seconds: f64,
+        /// Write a timeline for Chrome and Perfetto.
+        #[arg(long, value_name = "FILE")]
+        trace: Option<PathBuf>,
+        /// Print a JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// The program of a workload's step.
     Program {
         /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
@@ -113,11 +135,35 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// What memory costs: schedules for loops, and budgets.
+    Memory {
+        /// Only these benchmarks; all of them if none are given.
+        names: Vec<String>,
+        /// Print one JSON object per line.
+        #[arg(long)]
+        json: bool,
+        /// Write pictures to this folder, as NAME.svg.
+        #[arg(long)]
+        pictures: Option<PathBuf>,
+    },
+    /// The gradient of a billion scalar statements within 6 GiB and within 1 GiB, each in a process of its own.
+    Billion(billion::Options),
     /// The cost of tracing, rewriting and planning long programs.
     Planning {
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
+    },
+    /// Measure the plots of the guide and draw them as SVG: the modes on a Jacobian, the cost of a gradient.
+    Plots {
+        /// Where to write them, such as docs/pictures.
+        folder: PathBuf,
+        /// Print one JSON object per measurement.
+        #[arg(long)]
+        json: bool,
+        /// The most inputs of a function.
+        #[arg(long, default_value_t = 1_000_000)]
+        most: usize,
     },
     /// The cost of transforms, as ratios of times measured side by side.
     Transforms {
@@ -142,9 +188,20 @@ pub fn run(peers: &[scalar::Library]) {
         Bench::Scalar { json, most } => scalar::run(json, most, peers),
         Bench::Granularity { json } => granularity::run(json),
         Bench::Layers { json } => layers::run(json),
+        Bench::Memory { names, json, pictures } => memory::run(&names, &memory::Options { json, pictures }),
+        Bench::Billion(options) => billion::run(&options),
         Bench::Planning { json } => planning::run(json),
+        Bench::Plots { folder, json, most } => {
+            if let Err(error) = plots::run(&folder, most, json) {
+                eprintln!("wengert-bench: {}: {error}", folder.display());
+                std::process::exit(1);
+            }
+        }
         Bench::Transforms { names, json, most } => transforms::run(&names, json, most),
         Bench::Losses { name, mode, within, json } => step::losses(&name, mode, within, json),
+        Bench::Profile { name, mode, seconds, trace, json } => {
+            profile::run(&name, mode, seconds, trace.as_deref(), json)
+        }
         Bench::Program { name, within } => step::program(&name, within),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wengert::backend::Cpu;
 
-fn find(name: &str) -> Workload {
+pub(crate) fn find(name: &str) -> Workload {
     let mut all = workloads::all(Size::Full);
     let names: Vec<&str> = all.iter().map(|workload| workload.name).collect();
     match names.iter().position(|known| *known == name) {
@@ -28,7 +28,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    fn system(self) -> &'static str {
+    pub(crate) fn system(self) -> &'static str {
         match self {
             Mode::Eager => "wengert-eager",
             Mode::Compiled => "wengert-compiled",

@@ -29,7 +29,8 @@ pub fn run(names: &[String], json: bool, most: usize) {
     }
 }
 
-fn report(json: bool, bench: &str, values: &[(&str, f64)]) {
+/// Prints the figures of a benchmark, as text or as a JSON object.
+pub fn report(json: bool, bench: &str, values: &[(&str, f64)]) {
     let exact = |value: f64| if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.3}") };
     let values: Vec<String> = match json {
         true => values.iter().map(|(name, value)| format!(r#","{name}":{}"#, exact(*value))).collect(),

@@ -6,6 +6,7 @@ use wengert::backend::Backend;
 use wengert::nn::optimise::Memory;
 use wengert::prelude::*;
 use wengert::program::PASSES;
+use wengert::view::Profile;
 
 /// The state that a step updates.
 #[derive(Tree)]
@@ -22,6 +23,10 @@ pub trait Steps {
     fn measured_step(&mut self) -> (f64, f64);
     /// The state, and the results of the last step.
     fn tensors(&self) -> Vec<Tensor>;
+    /// Runs a step or two, and measures the kernels of the last one.
+    fn profiled_step(&mut self) -> Profile;
+    /// How a step runs.
+    fn plan(&self) -> PlanSummary;
     /// The program before and after every pass, and the memory that the plan needs.
     fn report(&mut self) -> String;
 }
@@ -88,6 +93,14 @@ where
 
     fn tensors(&self) -> Vec<Tensor> {
         self.state.leaves().into_iter().chain(self.output.leaves()).cloned().collect()
+    }
+
+    fn profiled_step(&mut self) -> Profile {
+        Profile::of_plan(&self.step.profile(&mut self.state, &self.data, 1))
+    }
+
+    fn plan(&self) -> PlanSummary {
+        self.step.plan(&self.state, &self.data)
     }
 
     fn report(&mut self) -> String {

@@ -9,8 +9,8 @@ mod optimiser;
 mod rnn;
 
 use optimiser::Optimiser;
+use wengert::nn::Linear;
 use wengert::nn::optimise::Memory;
-use wengert::nn::{Linear, ModelMethods as _};
 use wengert::prelude::*;
 
 pub use compiled::Steps;
@@ -144,10 +144,7 @@ impl Training {
     }
 
     fn update(&mut self) {
-        if self.workload.optimiser != Optimiser::None {
-            let gradients = self.parameters.gradients();
-            self.workload.optimiser.update(&mut self.parameters, &gradients, &mut self.memory);
-        }
+        self.workload.optimiser.step(&mut self.parameters, &mut self.memory);
     }
 
     /// The losses before the first and the tenth update, and the norm of the tenth gradient.

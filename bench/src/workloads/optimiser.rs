@@ -28,4 +28,13 @@ impl Optimiser {
             Optimiser::AdamW => AdamW::new(RATE).update(parameters, gradients, memory),
         }
     }
+
+    /// An update with the gradients that the parameters accumulated.
+    pub fn step(self, parameters: &mut Vec<Tensor>, memory: &mut Memory) {
+        match self {
+            Optimiser::None => {}
+            Optimiser::Sgd => Sgd::new(RATE).step(parameters, memory),
+            Optimiser::AdamW => AdamW::new(RATE).step(parameters, memory),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::completions::{self, Shell};
 use crate::failure::Failure;
 use crate::grad;
 use crate::train::{Options, digits, mnist, sonnets};
@@ -7,9 +8,20 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Reverse-mode automatic differentiation: a tour, and the pages of the operations
+/// What holds for all commands, for `--help` and the manual page.
+pub(crate) const CONVENTIONS: &str = "\
+Exit codes:
+  0  it is done
+  1  it failed: a file cannot be read or written, a derivative is wrong, a training run was stopped
+  2  the request is wrong: nothing is printed but a message on standard error that says where and what to do
+
+With --json, every line of standard output is one JSON object; numbers that JSON lacks are the texts \"NaN\",
+\"Infinity\" and \"-Infinity\". Text is coloured on a terminal, unless NO_COLOR is set or TERM is dumb, and with
+CLICOLOR_FORCE=1 everywhere.";
+
+/// Reverse-mode automatic differentiation: derivatives of expressions, training runs, and the pages of the operations
 #[derive(Debug, Parser)]
-#[command(name = "wengert", version)]
+#[command(name = "wengert", version, after_help = CONVENTIONS)]
 pub struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -17,8 +29,8 @@ pub struct Arguments {
 
 impl Arguments {
     /// The command; without one, the tour.
-    pub fn command(self) -> Command {
-        self.command.unwrap_or(Command::Tour { quick: false })
+    pub fn into_command(self) -> Command {
+        self.command.unwrap_or(Command::Tour { quick: false, json: false })
     }
 }
 
@@ -30,12 +42,19 @@ pub enum Command {
         /// Train for fewer epochs
         #[arg(long)]
         quick: bool,
+        /// Print JSON: an object for the list, one for the transforms, one for every epoch and one for the result
+        #[arg(long)]
+        json: bool,
     },
     /// Differentiate an expression: its value, gradient and Wengert list, and other derivatives on request
     #[command(after_help = grad::SYNTAX)]
     Grad(grad::Options),
     /// Show the Wengert list of y = x1*x2 + sin(x1) with every value, adjoint and contribution
-    Tape,
+    Tape {
+        /// Print one JSON object, as `grad` does
+        #[arg(long)]
+        json: bool,
+    },
     /// Train a network on embedded data and test it
     Train {
         /// What to learn
@@ -49,6 +68,9 @@ pub enum Command {
     Ops {
         /// A primitive, a composite, a method or a family, such as matmul, mean or reduction
         name: Option<String>,
+        /// Print JSON: an object for every operation, or one with the page
+        #[arg(long)]
+        json: bool,
     },
     /// Run a saved program, or show its inputs and outputs
     Run {
@@ -57,6 +79,12 @@ pub enum Command {
         /// The elements of the next input, row-major, separated by commas; a single one is repeated
         #[arg(long = "input", value_name = "NUMBERS", allow_hyphen_values = true)]
         inputs: Vec<String>,
+        /// Write a page to a file that shows the program, its kernels and its passes, and the values of a run
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+        /// Print JSON: an object for every output with its elements, or for every input, every output and the program
+        #[arg(long)]
+        json: bool,
     },
     /// Say what is wrong with the gradient of a saved program at some inputs; the exit code is 1 if something is
     Doctor {
@@ -69,6 +97,15 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print a script that completes commands and options in a shell
+    #[command(after_help = completions::INSTALLED)]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page, as in `wengert man | man -l -`
+    Man,
 }
 
 /// What `wengert train` learns.

@@ -13,7 +13,8 @@ pub fn columns<R: AsRef<[String]>>(indent: usize, rows: &[R]) -> String {
         widths.iter_mut().zip(row.as_ref()).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
     }
     let line = |row: &R| {
-        let cells = row.as_ref().iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let padding = |cell: &str, width: usize| " ".repeat(width - cell.chars().count());
+        let cells = row.as_ref().iter().zip(&widths).map(|(cell, width)| cell.clone() + &padding(cell, *width));
         let cells: Vec<String> = cells.collect();
         format!("{}{}", " ".repeat(indent), cells.join("  ")).trim_end().to_string() + "\n"
     };

@@ -1,7 +1,9 @@
 //! Why a command exits with a nonzero code.
 
+use crate::paint::Paint;
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// A message for the user and the exit code that goes with it.
 #[derive(Debug)]
@@ -21,6 +23,12 @@ impl Failure {
         Failure { message: message.into(), code: 1 }
     }
 
+    /// The message of this command, as it stands on standard error.
+    pub fn told(&self, command: &str, paint: Paint) -> String {
+        let lines: Vec<String> = self.message.lines().map(|line| paint.carets(line)).collect();
+        format!("{}: {}", paint.mistake(command), lines.join("\n"))
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         self.code
@@ -35,6 +43,11 @@ impl From<io::Error> for Failure {
             _ => Failure::new(format!("writing failed: {error}")),
         }
     }
+}
+
+/// Writes a file; a failure names it.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 impl fmt::Display for Failure {

@@ -1,7 +1,20 @@
 //! Suggestions for misspelt names.
 
+use std::collections::HashSet;
+
 /// The number of suggestions.
 const SUGGESTED: usize = 3;
+
+/// The characters of a word that are compared and shown.
+const LONGEST: usize = 50;
+
+/// A name as it is shown in a message, without the end of a very long one.
+pub fn shortened(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}..", &name[..end]),
+        None => name.to_string(),
+    }
+}
 
 /// The nearest names: first those that contain the word or are contained in it, then by edit distance.
 ///
@@ -10,13 +23,14 @@ const SUGGESTED: usize = 3;
 /// assert_eq!(near[0], "matmul");
 /// ```
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
-    let word = word.to_lowercase();
+    let word: String = word.chars().take(LONGEST).collect::<String>().to_lowercase();
     let distance = |name: &str| {
         let related = !word.is_empty() && (name.contains(&word) || word.contains(name));
         (!related, edits(&word, name))
     };
-    let mut names: Vec<&str> = names.into_iter().collect();
-    names.sort_by_key(|name| distance(name));
+    let mut seen = HashSet::new();
+    let mut names: Vec<&str> = names.into_iter().filter(|name| seen.insert(*name)).collect();
+    names.sort_by_cached_key(|name| distance(name));
     names.truncate(SUGGESTED);
     names
 }

@@ -1,27 +1,93 @@
 //! Running saved programs.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, write_file};
+use crate::paint::Paint;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use wengert::prelude::*;
 use wengert::primitive::Spec;
-use wengert::view::doctor;
+use wengert::view::json::{array, number, object, string};
+use wengert::view::{Explorer, doctor, program, run as run_graph};
 
 /// Shows the inputs and outputs of a saved program or, given the elements of its inputs, runs it.
-pub fn run(path: &Path, inputs: &[String], out: &mut dyn Write) -> Result<(), Failure> {
-    let loaded = Program::load(path).map_err(|error| Failure::new(in_words(&error)))?;
+pub fn run(path: &Path, inputs: &[String], json: bool, paint: Paint, out: &mut dyn Write) -> Result<(), Failure> {
+    let loaded = load(path)?;
     let specs: Vec<(&str, &Spec)> = loaded.inputs().collect();
     if inputs.is_empty() && !specs.is_empty() {
+        if json {
+            let mut line =
+                |kind: &str, name: &str, spec: &Spec| writeln!(out, "{}", object(&described(kind, name, spec)));
+            specs.iter().try_for_each(|(name, spec)| line("input", name, spec))?;
+            loaded.outputs().try_for_each(|(name, spec)| line("output", name, spec))?;
+            return Ok(writeln!(out, "{}", object(&[("program", string(&loaded.program().to_string()))]))?);
+        }
         specs.iter().try_for_each(|(name, spec)| writeln!(out, "input  {}", called(name, spec)))?;
         loaded.outputs().try_for_each(|(name, spec)| writeln!(out, "output {}", called(name, spec)))?;
         return Ok(write!(out, "{}", loaded.program())?);
     }
     let outputs = loaded.call(&tensors(path, &specs, inputs)?).map_err(|error| Failure::new(in_words(&error)))?;
     for ((name, spec), output) in loaded.outputs().zip(outputs) {
-        writeln!(out, "{} =\n{output}", called(name, spec))?;
+        match json {
+            false => writeln!(out, "{} =\n{output}", paint.heading(&called(name, spec)))?,
+            true => {
+                let mut fields = described("output", name, spec);
+                fields.push(("elements", elements(&output)));
+                writeln!(out, "{}", object(&fields))?;
+            }
+        }
     }
     Ok(())
+}
+
+/// Writes a page about a saved program: with all values of a run, if the elements of its inputs are given.
+pub fn explore(path: &Path, inputs: &[String], page: &Path) -> Result<(), Failure> {
+    let loaded = load(path)?;
+    let specs: Vec<(&str, &Spec)> = loaded.inputs().collect();
+    let explorer = if inputs.is_empty() && !specs.is_empty() {
+        Explorer::new(program(loaded.program()))
+    } else {
+        let inputs = tensors(path, &specs, inputs)?;
+        let call = |inputs: &Vec<Tensor>| loaded.call(inputs).unwrap_or_else(|error| error.raise());
+        let run = catch(|| compile(call).debug().run(&inputs)).map_err(|error| Failure::new(in_words(&error)))?;
+        Explorer::new(run_graph(&run))
+    };
+    let plan = loaded.program().optimised().plan();
+    write_file(page, &explorer.plan(&plan).passes(loaded.program()).titled(path.display().to_string()).html())
+}
+
+#[cfg(unix)]
+fn is_device(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = std::fs::metadata(path).map(|found| found.file_type());
+    kind.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device())
+}
+
+#[cfg(not(unix))]
+fn is_device(_: &Path) -> bool {
+    false
+}
+
+/// Reads a saved program. A device holds none, and may have no end.
+fn load(path: &Path) -> Result<Loaded, Failure> {
+    if is_device(path) {
+        return Err(Failure::new(format!("load: {}: it is a device", path.display())));
+    }
+    Program::load(path).map_err(|error| Failure::new(in_words(&error)))
+}
+
+/// An input or output as fields of JSON.
+fn described<'k>(kind: &'k str, name: &str, spec: &Spec) -> Vec<(&'k str, String)> {
+    let shape = array(spec.shape.iter().map(ToString::to_string));
+    vec![(kind, string(name)), ("shape", shape), ("dtype", string(&spec.dtype.to_string()))]
+}
+
+/// The elements in row-major order as JSON.
+fn elements(tensor: &Tensor) -> String {
+    match tensor.dtype().is_float() {
+        true => array(tensor.to_f64_vec().into_iter().map(number)),
+        false => array(tensor.cast(DType::I64).to_vec::<i64>().iter().map(ToString::to_string)),
+    }
 }
 
 /// The inputs of a program, from their texts.
@@ -35,7 +101,7 @@ fn tensors(path: &Path, specs: &[(&str, &Spec)], inputs: &[String]) -> Result<Ve
 
 /// Examines the gradient of a saved program with respect to its inputs. The loss is its first number, or the sum of its outputs.
 pub fn diagnose(path: &Path, inputs: &[String], json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let loaded = Program::load(path).map_err(|error| Failure::new(in_words(&error)))?;
+    let loaded = load(path)?;
     let specs: Vec<(&str, &Spec)> = loaded.inputs().collect();
     let inputs = tensors(path, &specs, inputs)?;
     // Integers are data.

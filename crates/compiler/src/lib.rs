@@ -11,12 +11,14 @@ pub mod plan;
 pub mod program;
 #[doc(hidden)]
 pub mod registry;
+#[doc(hidden)]
+pub mod scheduled;
 mod transform;
 
-pub use control::scan::{scan, scan_reverse, scan_times};
+pub use control::scan::{scan, scan_reverse, scan_times, scan_times_with, scan_with};
 pub use control::switch::{cond, switch};
-pub use control::while_loop::{Count, fori, while_loop};
-pub use plan::PlanSummary;
+pub use control::while_loop::{Count, fori, fori_with, while_loop, while_loop_with};
+pub use plan::{PlanSummary, Tradeoff, WorkspacePiece};
 pub use transform::{
     Compiled, CompiledStep, Debugger, Loaded, Run, RunStep, SignatureSummary, Statistics, compile, compile_step,
     log_compilations,

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use wengert_kernels::DType;
-use wengert_kernels::pool::{self, OutOfMemory};
+use wengert_kernels::pool::{self, Excess, OutOfMemory};
 
 /// The kind of an error, as data.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ pub enum ErrorKind {
     },
     /// An operation lacks a rule that was requested.
     MissingRule,
-    /// A plan does not fit into its memory budget.
+    /// A plan, or eager code, does not fit into its memory budget.
     Budget {
         /// The smallest budget found to be enough, in bytes.
         needed: usize,
@@ -125,6 +125,15 @@ impl Error {
     #[cold]
     pub fn out_of_memory(operation: impl Into<String>, what: impl fmt::Display, refused: OutOfMemory) -> Error {
         let OutOfMemory { bytes: needed, available, .. } = refused;
+        if let Some(Excess { limit, least }) = refused.excess {
+            let left = available.unwrap_or_default();
+            let message = format!("{what} needs {needed} bytes, and {left} of the budget of {limit} are left");
+            let help = format!(
+                "nothing else can be dropped: the smallest feasible budget is {least} bytes up to here; memory::smallest_budget(..) says it \
+                 for the whole code"
+            );
+            return Error::new(ErrorKind::Budget { needed: least, allowed: limit }, operation, message).help(help);
+        }
         let left = available.map_or_else(String::new, |left| format!(", where {left} are left"));
         let message = format!("{what} needs {needed} bytes of memory{left}");
         Error::new(ErrorKind::Memory { needed, available }, operation, message)
@@ -254,8 +263,50 @@ impl<T> OrRaise<T> for Result<T, Error> {
     }
 }
 
+/// Runs `f`. An error that it raises is replaced by what `change` makes of it.
+///
+/// ```
+/// use wengert::prelude::*;
+/// use wengert::primitive::change_errors;
+/// let rename = |error: Error| error.renamed(|name| format!("layer 2, {name}"));
+/// let error = catch(|| change_errors(|| Tensor::ones([2, 3]).matmul(&Tensor::ones([4, 5])), rename)).unwrap_err();
+/// assert_eq!(error.operation(), "layer 2, matmul");
+/// ```
+#[inline]
+pub fn change_errors<R>(f: impl FnOnce() -> R, change: impl FnOnce(Error) -> Error) -> R {
+    let outcome = {
+        let _caught = Caught::begin();
+        std::panic::catch_unwind(AssertUnwindSafe(f))
+    };
+    match outcome {
+        Ok(result) => result,
+        Err(payload) => match payload.downcast::<Error>() {
+            Ok(error) => change(*error).raise(),
+            Err(other) => std::panic::resume_unwind(other),
+        },
+    }
+}
+
 thread_local! {
     static CATCHING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// While it lives, errors are raised without the panic hook, because they are caught.
+struct Caught;
+
+impl Caught {
+    #[inline]
+    fn begin() -> Caught {
+        CATCHING.set(CATCHING.get() + 1);
+        Caught
+    }
+}
+
+impl Drop for Caught {
+    #[inline]
+    fn drop(&mut self) {
+        CATCHING.set(CATCHING.get() - 1);
+    }
 }
 
 /// Runs `f` and returns a programming error as a value instead of a panic, without running the panic hook.
@@ -269,14 +320,7 @@ thread_local! {
 /// ```
 #[track_caller]
 pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Error> {
-    struct Depth;
-    impl Drop for Depth {
-        fn drop(&mut self) {
-            CATCHING.set(CATCHING.get() - 1);
-        }
-    }
-    CATCHING.set(CATCHING.get() + 1);
-    let _depth = Depth;
+    let _caught = Caught::begin();
     match std::panic::catch_unwind(AssertUnwindSafe(|| pool::attempt(f))) {
         Ok(Ok(value)) => Ok(value),
         // Outside of an operation, only the number of bytes is known.

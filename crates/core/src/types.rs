@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use std::any::Any;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use wengert_kernels::pool::Block;
 
 /// An n-dimensional array of numbers that can be differentiated.
@@ -217,6 +217,45 @@ pub struct Extras {
     pub records_values: bool,
     /// The records of a call's several outputs, so that a saved output is reattached to the same record as the user's handle.
     pub outputs: Vec<Weak<Node>>,
+    /// How the call is repeated, within a memory budget.
+    pub(crate) recipe: Option<Box<Recipe>>,
+}
+
+/// How a call is made again within a memory budget, and where its results are.
+pub struct Recipe {
+    /// The outputs, and the residual at the end if there is one.
+    pub(crate) slots: SmallVec<[Arc<Slot>; 2]>,
+    pub(crate) inputs: Arc<Inputs>,
+    pub(crate) has_residual: bool,
+}
+
+/// The operands of a call that no slot holds; `None` when the call cannot be made again any more.
+pub struct Inputs(pub(crate) Mutex<Option<Given>>);
+
+pub(crate) type Given = SmallVec<[Option<Tensor>; 2]>;
+
+/// Where a value of a call is, or was.
+pub struct Slot {
+    pub(crate) made_by: OnceLock<Weak<Node>>,
+    /// The other operands of the call.
+    pub(crate) inputs: Arc<Inputs>,
+    /// The slots of the operands of the call.
+    pub(crate) operands: SmallVec<[Weak<Slot>; 2]>,
+    /// The work of the call.
+    pub(crate) cost: f64,
+    /// The size of the value.
+    pub(crate) bytes: usize,
+    pub(crate) state: Mutex<SlotState>,
+}
+
+pub(crate) struct SlotState {
+    pub(crate) value: Option<Tensor>,
+    /// The number of records that save the value.
+    pub(crate) users: usize,
+    /// The time of the last use.
+    pub(crate) used: u64,
+    /// Whether the value stays until the record is used up: others are computed from it, and it cannot be computed again.
+    pub(crate) is_pinned: bool,
 }
 
 /// One value kept from the forward pass.

@@ -42,13 +42,14 @@ pub use implicit::{
 };
 pub use sparse::{Colouring, Compression, Pattern, SparseHessian, SparseJacobian, hessian_pattern, jacobian_pattern};
 pub use transform::{
-    GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, checkpoint, checkpoint_chain,
-    custom_jvp, custom_vjp, gauss_newton_product, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jet, laplacian,
-    linearize, stop_gradient, vhp,
+    GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Policy, Segments, checkpoint,
+    checkpoint_chain, checkpoint_loop, checkpoint_with, custom_jvp, custom_vjp, gauss_newton_product, gradcheck,
+    hessian, hvp, jacfwd, jacobian, jacrev, jet, laplacian, linearize, reversible, stop_gradient, vhp,
 };
 pub use wengert_compiler::{
-    Compiled, CompiledStep, Count, Debugger, Loaded, PlanSummary, Run, RunStep, SignatureSummary, Statistics, compile,
-    compile_step, cond, fori, log_compilations, program, scan, scan_reverse, scan_times, switch, while_loop,
+    Compiled, CompiledStep, Count, Debugger, Loaded, PlanSummary, Run, RunStep, SignatureSummary, Statistics, Tradeoff,
+    WorkspacePiece, compile, compile_step, cond, fori, fori_with, log_compilations, program, scan, scan_reverse,
+    scan_times, scan_times_with, scan_with, switch, while_loop, while_loop_with,
 };
 pub use wengert_core::{
     AnyAxis, Arange, Axes, DType, Error, ErrorKind, Line, Nested, Operand, Over, Pullback, Scalar, Shape, Steps,

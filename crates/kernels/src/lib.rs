@@ -28,6 +28,7 @@
 //! | [`svd`](mod@svd) | the singular value decomposition of one matrix |
 //! | [`random`] | counter-based random numbers |
 //! | [`memory`] | memory that was allocated and laid out in advance |
+//! | [`spill`] | files for data that does not fit into memory |
 //! | [`tiled`] | chains of elementwise operations and reductions, fused into one loop |
 //! | [`Line`] | a source location |
 //! | [`tape`] | a Wengert list of scalars |
@@ -63,6 +64,7 @@ pub mod reduce;
 pub mod rows;
 pub mod scan;
 mod simd;
+pub mod spill;
 pub mod svd;
 pub mod tape;
 pub mod threads;

@@ -165,16 +165,14 @@ impl<'m> Context<'m> {
         let _scope = primitive::scope(Line::caller());
         let first = self.calls.as_ref().map_or(0, Vec::len);
         self.depth += 1;
+        let model = self.model;
         // Written once: a result would be moved several times, right after its fields were written.
         let mut output = None;
-        let result = catch(|| output = Some(f(self)));
+        primitive::change_errors(|| output = Some(f(self)), |error| named(model, layer, error));
         self.depth -= 1;
-        if let Err(error) = result {
-            self.named(layer, error).raise();
-        }
         let output = output.expect("the layer has run");
         if self.calls.is_some() {
-            let (path, name, depth) = (self.path_of(layer), layer.type_name(), self.depth);
+            let (path, name, depth) = (path_of(model, layer), layer.type_name(), self.depth);
             let mut parameters = 0;
             layer.visit_leaves(&mut TreePath::root(), &mut |path, leaf| {
                 parameters += if path.is_frozen() { 0 } else { leaf.elements() };
@@ -195,34 +193,34 @@ impl<'m> Context<'m> {
     pub(crate) fn calls(self) -> Vec<Call> {
         self.calls.unwrap_or_default()
     }
+}
 
-    /// An error with the path of the layer, unless it has one already.
-    #[cold]
-    fn named(&self, layer: &dyn LayerTree, error: Error) -> Error {
-        if error.operation().starts_with("layer ") {
-            return error;
+/// An error with the path of the layer, unless it has one already.
+#[cold]
+fn named(model: Option<&dyn Leaves>, layer: &dyn LayerTree, error: Error) -> Error {
+    if error.operation().starts_with("layer ") {
+        return error;
+    }
+    let path = path_of(model, layer).map_or_else(String::new, |path| format!("{path} "));
+    error.renamed(|operation| format!("layer {path}({}), {operation}", layer.type_name()))
+}
+
+/// The path of a layer in the model, found by the address of its first leaf.
+fn path_of(model: Option<&dyn Leaves>, layer: &dyn LayerTree) -> Option<String> {
+    let mut first: Option<(String, usize)> = None;
+    layer.visit_leaves(&mut TreePath::root(), &mut |path, leaf| {
+        first.get_or_insert_with(|| (path.to_string(), address(leaf)));
+    });
+    let (own, place) = first?;
+    let mut found = None;
+    model?.each(&mut |path, leaf| {
+        if address(leaf) == place {
+            found = Some(path.to_string());
         }
-        let path = self.path_of(layer).map_or_else(String::new, |path| format!("{path} "));
-        error.renamed(|operation| format!("layer {path}({}), {operation}", layer.type_name()))
-    }
-
-    /// The path of a layer in the model, found by the address of its first leaf.
-    fn path_of(&self, layer: &dyn LayerTree) -> Option<String> {
-        let mut first: Option<(String, usize)> = None;
-        layer.visit_leaves(&mut TreePath::root(), &mut |path, leaf| {
-            first.get_or_insert_with(|| (path.to_string(), address(leaf)));
-        });
-        let (own, place) = first?;
-        let mut found = None;
-        self.model?.each(&mut |path, leaf| {
-            if address(leaf) == place {
-                found = Some(path.to_string());
-            }
-        });
-        let path = found?;
-        let path = path.strip_suffix(&own)?;
-        Some(path.strip_suffix('.').unwrap_or(path).to_string())
-    }
+    });
+    let path = found?;
+    let path = path.strip_suffix(&own)?;
+    Some(path.strip_suffix('.').unwrap_or(path).to_string())
 }
 
 /// New values for leaves of a model, by path: the running statistics after a training pass.

@@ -208,6 +208,7 @@ wengert_core::primitives! {
     }
     internal {
         stop_gradient: STOP_GRADIENT, StopGradientMethods;
+        tag: TAG, TagMethods;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;
         softmax_gradient: SOFTMAX_GRADIENT;

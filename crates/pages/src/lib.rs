@@ -1,4 +1,5 @@
-//! Generates the pages of the operations from their files: `docs/ops`, and the text that `wengert ops` shows.
+//! Generates the pages of the operations from their files, `docs/ops` and the text that `wengert ops` shows, and the documentation as a
+//! [`site`] of HTML files.
 
 pub mod composites;
 pub mod coverage;
@@ -6,6 +7,7 @@ pub mod docs;
 pub mod facts;
 pub mod header;
 pub mod methods;
+pub mod site;
 pub mod terminal;
 
 use std::io::Write;

@@ -2,6 +2,7 @@
 
 use crate::Var;
 use crate::gradient::{keep, kept, sweep_rows};
+use crate::var::misused;
 use std::cell::RefCell;
 use wengert_kernels::tape::{Part, Place, part};
 
@@ -19,8 +20,9 @@ pub(crate) struct Slopes {
 
 impl Slopes {
     /// Finds the places from before the part that it reads, and returns how many there are.
+    #[track_caller]
     pub fn read(&mut self, part: &Part) -> usize {
-        part.reads(&mut self.places);
+        part.reads(&mut self.places, misused);
         self.places.len()
     }
 

@@ -38,7 +38,7 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
         inputs.extend(x.iter().zip(places.places()).map(|(x, place)| Var::at(*x, place)));
         let y = f(&inputs);
         y.expect_own(line);
-        sweep_one(recording, y, |adjoints| slopes.copy_from_slice(adjoints.of_all(places, misused)));
+        sweep_one(recording, y, |adjoints| adjoints.read(places, slopes, misused));
         y.value()
     });
     keep(&INPUTS, inputs);
@@ -59,7 +59,7 @@ pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N])
         let mut each = places.places();
         let y = f(x.map(|x| Var::at(x, each.next().expect("a place for every input"))));
         y.expect_own(line);
-        sweep_one(recording, y, |adjoints| slopes.copy_from_slice(adjoints.of_all(places, misused)));
+        sweep_one(recording, y, |adjoints| adjoints.read(places, &mut slopes, misused));
         y.value()
     });
     (value, slopes)
@@ -70,7 +70,7 @@ pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N])
 pub(crate) fn sweep_one(recording: &Recording, y: Var, read: impl FnOnce(&mut Adjoints<f64>)) {
     with_clean(&ONE, |adjoints| {
         adjoints.add(y.place(), &1.0, misused);
-        adjoints.sweep(recording.start());
+        adjoints.sweep(recording.start(), misused);
         read(adjoints);
         recording.clear(adjoints);
     });
@@ -144,7 +144,7 @@ fn sweep_some_rows<A: Adjoint>(
             seed.lanes_mut()[row] = 1.0;
             adjoints.add(y.place(), &seed, misused);
         }
-        adjoints.sweep(down_to);
+        adjoints.sweep(down_to, misused);
         for (column, place) in columns.iter().enumerate() {
             let slopes = adjoints.take(*place, misused);
             for (row, slope) in slopes.lanes().iter().enumerate().take(outputs.len()) {

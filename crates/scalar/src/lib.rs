@@ -116,7 +116,7 @@ pub use solve::{
     Equation, Equations, fixed_point, integrate, linear_solve, root, root_in, try_fixed_point, try_integrate,
     try_linear_solve, try_root, try_root_in,
 };
-pub use tape::{Tape, recording};
+pub use tape::{Tape, recording, recording_within};
 pub use tensors::{RowFunction, through_tensors};
 pub use var::Var;
-pub use wengert_kernels::tape::Position;
+pub use wengert_kernels::tape::{Limit, Phase, Position, Progress};

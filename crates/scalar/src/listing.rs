@@ -1,6 +1,7 @@
 //! Prints recordings as text.
 
 use crate::Tape;
+use crate::var::misused;
 use std::fmt;
 use wengert_kernels::tape::Statement;
 
@@ -35,16 +36,19 @@ impl fmt::Display for Listing {
 impl Tape<'_> {
     /// The recording, for printing. A long recording is shortened to both ends, and a wide statement to its first arguments. Statement
     /// numbers are those that `{:?}` shows for a [`Var`](crate::Var).
+    #[track_caller]
     pub fn listing(&self) -> Listing {
-        let (count, mut seen, mut text) = (self.statements(), 0, String::new());
-        self.recording().walk(|number, statement| {
-            if count <= 2 * ENDS || seen < ENDS || seen + ENDS >= count {
-                text += &line(number, statement);
-            } else if seen == ENDS {
-                text += &format!(".. {} statements ..\n", count - 2 * ENDS);
-            }
-            seen += 1;
-        });
+        let (count, mut text) = (self.statements(), String::new());
+        let list = |range, text: &mut String| {
+            self.recording().walk(range, misused, |number, statement| text.push_str(&line(number, statement)));
+        };
+        if count <= 2 * ENDS {
+            list(0..count, &mut text);
+        } else {
+            list(0..ENDS, &mut text);
+            text += &format!(".. {} statements ..\n", count - 2 * ENDS);
+            list(count - ENDS..count, &mut text);
+        }
         Listing { text }
     }
 
@@ -58,6 +62,7 @@ impl Tape<'_> {
     ///     tape.print_tape();
     /// });
     /// ```
+    #[track_caller]
     pub fn print_tape(&self) {
         print!("{}", self.listing());
     }

@@ -65,7 +65,7 @@ pub fn sum_over<I: Sync>(items: &[I], shared: &[Var], f: impl Fn(&I, &[Var]) -> 
                     let y = f(item, inputs);
                     y.expect_own(line);
                     adjoints.add(y.place(), &1.0, misused);
-                    adjoints.sweep(part.start());
+                    adjoints.sweep(part.start(), misused);
                     sum += y.value();
                 });
             }

@@ -6,7 +6,7 @@ use crate::gradient::{keep, kept, sweep_one};
 use crate::var::misused;
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
-use wengert_kernels::tape::{Adjoints, Position, Recording, part, record};
+use wengert_kernels::tape::{Adjoints, Limit, Position, Recording, part, record, record_within};
 
 thread_local! {
     // Reused between recordings.
@@ -52,22 +52,60 @@ pub struct Tape<'r> {
 /// assert_eq!(slopes, [[1.0, 1.0], [3.0, 2.0]]);
 /// ```
 pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
-    record(|recording| {
-        let tape = Tape {
-            recording,
-            // After a panic they are allocated again.
-            adjoints: RefCell::new(kept(&SEEDED)),
-            start: Cell::new(recording.start()),
-            seeded: Cell::new(false),
-        };
-        let result = f(&tape);
-        let mut adjoints = tape.adjoints.into_inner();
-        if tape.seeded.get() {
-            adjoints.clear_from(recording.start());
-        }
-        keep(&SEEDED, adjoints);
-        result
-    })
+    record(|recording| on_tape(recording, f))
+}
+
+/// A [recording] that takes at most so many bytes of memory for its statements and adjoints. Whatever has no room is in files, which are
+/// removed at the end, also after a panic. The derivatives have the same bits as without a limit.
+///
+/// The limit is a number of bytes or a [`Limit`], which also names the folder of the files. It holds for all recordings of this thread
+/// inside `f`, such as a [`gradient`](crate::gradient). What external functions own does not count.
+///
+/// A billion statements of two arguments need 25 GB on disk. If the disk is full, or a file was changed, the error has the kind
+/// [`File`](wengert_engine::ErrorKind::File) and names the file. A folder where no file can be created is an error of the kind
+/// [`Argument`](wengert_engine::ErrorKind::Argument), and a limit that is too small one of the kind
+/// [`Budget`](wengert_engine::ErrorKind::Budget), which states the least.
+/// After an error nothing is left behind.
+///
+/// ```
+/// use wengert_scalar::{Limit, Real, Var, gradient, recording_within};
+/// let walk = |x: &[Var]| (0..100_000).fold(x[0], |y, _| y + x[1] * y.sin());
+/// let x = [0.5, 1e-5];
+/// let (mut slopes, mut within) = ([0.0; 2], [0.0; 2]);
+/// gradient(walk, &x, &mut slopes);
+/// // 7 MB of statements and adjoints.
+/// recording_within(1 << 20, |_| gradient(walk, &x, &mut within));
+/// assert_eq!(slopes, within);
+///
+/// // The same with inputs of the tape, and another folder.
+/// let limit = Limit::bytes(1 << 20).folder(std::env::temp_dir());
+/// recording_within(limit, |tape| {
+///     let x = x.map(|x| tape.input(x));
+///     tape.seed(walk(&x), 1.0);
+///     tape.sweep();
+///     assert_eq!(x.map(|x| tape.adjoint(x)), slopes);
+/// });
+/// ```
+#[track_caller]
+pub fn recording_within<R>(limit: impl Into<Limit>, f: impl FnOnce(&Tape<'_>) -> R) -> R {
+    record_within(limit.into(), misused, |recording| on_tape(recording, f))
+}
+
+fn on_tape<R>(recording: &Recording, f: impl FnOnce(&Tape<'_>) -> R) -> R {
+    let tape = Tape {
+        recording,
+        // After a panic they are allocated again.
+        adjoints: RefCell::new(kept(&SEEDED)),
+        start: Cell::new(recording.start()),
+        seeded: Cell::new(false),
+    };
+    let result = f(&tape);
+    let mut adjoints = tape.adjoints.into_inner();
+    if tape.seeded.get() {
+        adjoints.clear_from(recording.start());
+    }
+    keep(&SEEDED, adjoints);
+    result
 }
 
 impl Tape<'_> {
@@ -148,7 +186,7 @@ impl Tape<'_> {
     pub fn sweep_to(&self, position: Position) {
         self.recording.expect(position, misused);
         let mut adjoints = self.adjoints.take();
-        adjoints.sweep(position.max(self.start.get()));
+        adjoints.sweep(position.max(self.start.get()), misused);
         self.adjoints.replace(adjoints);
     }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
-use wengert_kernels::tape::{Misuse, Place, misuse, push_wide, push1, push2, push3};
+use wengert_kernels::tape::{Failure, Misuse, Place, misuse, push_wide, push1, push2, push3};
 
 /// A variable on the tape of its thread. It is 16 bytes and `Copy`. Constants take no space on the tape.
 ///
@@ -30,11 +30,12 @@ pub struct Var {
 /// Raises the error for a variable that is used where it does not belong.
 #[cold]
 pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
-    let kind = match misuse {
+    let kind = match &misuse {
         Misuse::NotFinite { .. } => ErrorKind::Anomaly,
+        Misuse::Limit(failure) => kind_of(failure),
         _ => ErrorKind::WrongLevel,
     };
-    let help = match misuse {
+    let help = match &misuse {
         Misuse::Outer => {
             "give it to `sum_over` or `map_over` as shared; a gradient inside another one takes numbers in with `to_f64`, \
              which have no slopes, or is one of `Dual<Var, N>`"
@@ -49,8 +50,27 @@ pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
             "record before the thread ends: not where a thread-local is dropped, which may be after the tape"
         }
         Misuse::NotFinite { .. } => "nothing before it was: look at the numbers that this line reads",
+        Misuse::Limit(failure) => help_of(failure),
     };
-    Error::new(kind, "var", misuse.to_string()).help(help).at(line).raise()
+    let operation = if matches!(misuse, Misuse::Limit(_)) { "recording_within" } else { "var" };
+    Error::new(kind, operation, misuse.to_string()).help(help).at(line).raise()
+}
+
+fn kind_of(failure: &Failure) -> ErrorKind {
+    match failure {
+        Failure::Small { needed, allowed } => ErrorKind::Budget { needed: *needed, allowed: *allowed },
+        Failure::NoFolder | Failure::Folder(_) => ErrorKind::Argument,
+        Failure::Disk { .. } | Failure::File(_) => ErrorKind::File,
+    }
+}
+
+fn help_of(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Small { .. } => "allow that much, or forget parts of the recording when they are swept",
+        Failure::NoFolder | Failure::Folder(_) => "name a folder that exists and in which you may create files",
+        Failure::Disk { .. } => "name a folder on a disk with more room, or allow more memory",
+        Failure::File(_) => "the recording is lost: call the function again, with enough room on the disk",
+    }
 }
 
 impl Var {

@@ -1,25 +1,25 @@
-//! JSON, written by hand.
+//! JSON as text, for everything that the project prints or writes: whole values on one line.
 
 use std::fmt::Write;
 
 /// An object, from names and written values.
-pub(crate) fn object(fields: &[(&str, String)]) -> String {
-    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+pub fn object(fields: &[(&str, String)]) -> String {
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{}:{value}", string(name))).collect();
     format!("{{{}}}", fields.join(","))
 }
 
 /// A list of written values.
-pub(crate) fn array(items: impl Iterator<Item = String>) -> String {
+pub fn array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
 /// A written value, or `null`.
-pub(crate) fn optional<T>(value: &Option<T>, written: impl FnOnce(&T) -> String) -> String {
+pub fn optional<T>(value: &Option<T>, written: impl FnOnce(&T) -> String) -> String {
     value.as_ref().map_or_else(|| "null".to_string(), written)
 }
 
 /// A number; JSON has none that are not finite, so they become strings.
-pub(crate) fn number(number: f64) -> String {
+pub fn number(number: f64) -> String {
     match number.is_finite() {
         // The shortest text that reads back as the same number.
         true => format!("{number:?}"),
@@ -29,7 +29,7 @@ pub(crate) fn number(number: f64) -> String {
 }
 
 /// Text, in which nothing can end the script of a page that it stands in.
-pub(crate) fn string(text: &str) -> String {
+pub fn string(text: &str) -> String {
     let mut written = String::with_capacity(text.len() + 2);
     written.push('"');
     for c in text.chars() {
@@ -55,6 +55,11 @@ mod tests {
     fn text_is_inert() {
         assert_eq!(string("a\"b\\c</script>&\n"), r#""a\"b\\c\u003c/script\u003e\u0026\u000a""#);
         assert_eq!(string("v\u{2028}·😀"), r#""v\u2028\u00b7\ud83d\ude00""#);
+    }
+
+    #[test]
+    fn names_are_texts() {
+        assert_eq!(object(&[("a\"b", number(1.0)), ("é", array([].into_iter()))]), r#"{"a\"b":1.0,"\u00e9":[]}"#);
     }
 
     #[test]

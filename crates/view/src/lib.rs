@@ -1,7 +1,7 @@
-//! Pictures: line plots and sparklines of numbers, and graphs of tapes, programs and plans.
+//! Pictures: line plots and sparklines of numbers, graphs of tapes, programs and plans, and pages to explore them.
 //!
 //! Everything returns strings and never fails. Plots take plain numbers; values that cannot be drawn leave gaps. A [`Graph`] is made by
-//! [`graph()`] of a tape, by [`program`] or by [`plan`]; see the [module](mod@graph).
+//! [`graph()`] of a tape, by [`program`], [`plan`] or [`run`]; see the [module](mod@graph). An [`Explorer`] is a page about graphs.
 //!
 //! ```
 //! use wengert_view::{Plot, sparkline};
@@ -26,8 +26,11 @@
 mod axis;
 mod braille;
 mod doctor;
+mod explorer;
 pub mod graph;
-mod json;
+#[doc(hidden)]
+pub mod json;
+mod memory;
 mod plot;
 mod profile;
 mod sparkline;
@@ -38,9 +41,12 @@ mod ticks;
 mod xml;
 
 pub use doctor::{Diagnosis, Doctor, Fault, Finding, doctor};
+pub use explorer::{Explorer, Stage, stages};
 pub use graph::{
-    Collapse, Edge, EdgeKind, Graph, Group, GroupKind, MOST_NODES, Node, NodeKind, Saved, Summary, graph, plan, program,
+    Collapse, Edge, EdgeKind, Graph, Group, GroupKind, MOST_NODES, Node, NodeKind, Saved, Summary, graph, plan,
+    program, run,
 };
+pub use memory::{MemoryChange, MemoryReport, memory_report};
 pub use plot::Plot;
-pub use profile::{Ceilings, Profile, ProfileRow, profile};
+pub use profile::{Ceilings, Profile, ProfileCall, ProfileRow, profile};
 pub use sparkline::sparkline;

@@ -37,14 +37,15 @@ pub use wengert_engine::{
     AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Compression, Conv, Covariance,
     CrossEntropy, DType, Debugger, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch,
     GradReport, GradRow, GridSample, Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap,
-    Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, Over, PadMode, Padding, Pattern, PlanSummary, Pool,
-    Pullback, Reduction, Run, RunStep, Scalar, ScatterReduce, Select, Selection, Shape, SignatureSummary, Sizes,
-    SliceMut, SparseHessian, SparseJacobian, Statistics, Steps, Tensor, TorchMethods, Tree, TreePath, Triangle, Unique,
-    autograd, bf16, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, f16,
-    gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian,
-    jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian, linearize, log_compilations, memory, primitive, program,
-    set_threads, stop_gradient, threads, tree, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp,
-    vmap, vmap_with,
+    Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, Over, PadMode, Padding, Pattern, PlanSummary, Policy,
+    Pool, Pullback, Reduction, Run, RunStep, Scalar, ScatterReduce, Segments, Select, Selection, Shape,
+    SignatureSummary, Sizes, SliceMut, SparseHessian, SparseJacobian, Statistics, Steps, Tensor, TorchMethods,
+    Tradeoff, Tree, TreePath, Triangle, Unique, WorkspacePiece, autograd, bf16, catch, checkpoint, checkpoint_chain,
+    checkpoint_loop, checkpoint_with, compile, compile_step, custom_jvp, custom_vjp, f16, gauss_newton_product, grad,
+    grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet,
+    jvp, keepdim, laplacian, linearize, log_compilations, memory, primitive, program, reversible, set_threads,
+    stop_gradient, threads, tree, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap,
+    vmap_with,
 };
 pub use wengert_engine::{fused, methods};
 
@@ -53,7 +54,11 @@ pub use wengert_engine::{
     try_fixed_point, try_linear_solve, try_odeint, try_root,
 };
 
-pub use wengert_engine::{Count, cond, fori, scan, scan_reverse, scan_times, switch, while_loop};
+pub use wengert_engine::memory::Schedule;
+pub use wengert_engine::{
+    Count, cond, fori, fori_with, scan, scan_reverse, scan_times, scan_times_with, scan_with, switch, while_loop,
+    while_loop_with,
+};
 
 #[doc(hidden)]
 pub use wengert_engine::backend;
@@ -75,13 +80,14 @@ pub mod prelude {
         Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Ellipsis,
         EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key,
         Krylov, LinearMap, Loaded, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern,
-        PlanSummary, Pool, Pullback, Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian,
-        Tensor, Tree, TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, compile, compile_step, cond,
-        custom_jvp, custom_vjp, fixed_point, fori, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
-        hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian,
-        linear_solve, linearize, odeint, root, scan, scan_reverse, scan_times, stop_gradient, switch, try_argmin,
-        try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
-        value_and_grad_wrt, vhp, vjp, vmap, vmap_with, while_loop,
+        PlanSummary, Policy, Pool, Pullback, Reduction, Root, ScatterReduce, Schedule, Segments, Select, Shape,
+        SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain,
+        checkpoint_loop, checkpoint_with, compile, compile_step, cond, custom_jvp, custom_vjp, fixed_point, fori,
+        fori_with, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp,
+        jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian, linear_solve, linearize, odeint,
+        reversible, root, scan, scan_reverse, scan_times, scan_times_with, scan_with, stop_gradient, switch,
+        try_argmin, try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
+        value_and_grad_wrt, vhp, vjp, vmap, vmap_with, while_loop, while_loop_with,
     };
     pub use wengert_engine::unnamed_methods::*;
 }
@@ -98,7 +104,7 @@ macro_rules! guide {
     };
 }
 
-guide!(coming_from case_studies tensors trees networks examples looking failure_modes reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors conventions);
+guide!(coming_from glossary case_studies forward_and_reverse cheap_gradient memory dynamic_and_staged tensors trees networks examples looking failure_modes reverse forward jacobians sparsity taylor batching compile control_flow checkpoints budgets custom_rules implicit scalars replays covectors conventions);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

@@ -121,6 +121,9 @@ impl Evaluator<'_> {
         if count > MOST_STEPS as i64 {
             return Err(Fault::new(format!("a range of {count} numbers is too long")).at(place));
         }
+        if self.visited.saturating_add(count.max(0) as usize * each.body.len()) > MOST_STEPS {
+            return Err(Fault::new(format!("it takes more than {MOST_STEPS} steps")).at(place));
+        }
         let mut values = Vec::new();
         for number in first..end {
             self.counters[each.counter] = number;
@@ -146,7 +149,7 @@ impl Evaluator<'_> {
             Err(_) => fault(format!("{what} is an integer, not {}", value.spec())),
             // Further integers have no neighbours among the numbers.
             Ok(number) if number.fract() != 0.0 || number.abs() > 2f64.powi(53) => {
-                fault(format!("{what} is an integer, not {number}"))
+                fault(format!("{what} is an integer, not {number:?}"))
             }
             Ok(number) => Ok(number as i64),
         }

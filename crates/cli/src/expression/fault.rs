@@ -71,6 +71,12 @@ impl Fault {
 /// The characters of a longer line that are shown before and after the start of the place.
 const SHOWN: (usize, usize) = (50, 40);
 
+/// Characters that turn the direction of writing: with them, a caret would point to another place.
+const DIRECTIONS: [char; 12] = [
+    '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}',
+    '\u{2068}', '\u{2069}', '\u{61c}',
+];
+
 /// The line of the text that contains the start of the place, and carets below it.
 fn underlined(text: &str, Span { start, end }: Span) -> String {
     let from = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -81,10 +87,11 @@ fn underlined(text: &str, Span { start, end }: Span) -> String {
 
     let (first, is_cut) = (before.len().saturating_sub(SHOWN.0), after.len() > SHOWN.1);
     let (left, right) = (if first > 0 { "..." } else { "" }, if is_cut { "..." } else { "" });
-    let mut shown: String = left.chars().chain(before[first..].iter().copied()).collect();
-    let indent: String = shown.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-    shown.extend(after.iter().take(SHOWN.1));
-    format!("\n  {}{right}\n  {indent}{}", shown.trim_end(), "^".repeat(carets))
+    let shown = |c: &char| if c.is_control() && *c != '\t' || DIRECTIONS.contains(c) { '\u{fffd}' } else { *c };
+    let mut line: String = left.chars().chain(before[first..].iter().map(shown)).collect();
+    let indent: String = line.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    line.extend(after.iter().take(SHOWN.1).map(shown));
+    format!("\n  {}{right}\n  {indent}{}", line.trim_end(), "^".repeat(carets))
 }
 
 #[cfg(test)]

@@ -37,18 +37,48 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
         } else {
             let known = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol));
             let place = Span { start, end: start + first.len_utf8() };
-            let symbol = known.ok_or_else(|| Fault::new(format!("'{first}' has no meaning here")).at(place))?;
+            let symbol = known.ok_or_else(|| meaningless(first).at(place))?;
             (Kind::Symbol(symbol), symbol.len())
         };
-        tokens.push(Token { kind, place: Span { start, end: start + length } });
+        let place = Span { start, end: start + length };
+        if length > LONGEST {
+            return Err(Fault::new(format!("a name or number of {length} characters is too long")).at(place));
+        }
+        tokens.push(Token { kind, place });
         start += length;
     }
     tokens.push(Token { kind: Kind::End, place: Span { start: text.trim_end().len(), end: text.trim_end().len() } });
     Ok(tokens)
 }
 
+/// The most bytes of a name or number.
+const LONGEST: usize = 1000;
+
+/// Exponents of mathematics are digits to Unicode, but belong to no name.
 fn is_of_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    (c.is_alphanumeric() || c == '_') && !EXPONENTS.contains(c)
+}
+
+const EXPONENTS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/// A character that begins no token; what people mean by it.
+fn meaningless(c: char) -> Fault {
+    let help = match c {
+        '−' | '–' | '—' => "a difference is written with -: x - y",
+        '×' | '·' | '⋅' | '∙' | '•' | '∗' => "a product is written with *: x * y",
+        '÷' | '∕' | ':' => "a quotient is written with /: x / y",
+        '√' => "a root is written sqrt(x)",
+        '%' => "the rest of a division is written remainder(x, y)",
+        '!' => "a factorial is written exp(lgamma(x + 1))",
+        '|' => "an absolute value is written abs(x)",
+        '<' | '>' => "there are no comparisons; see max, min, relu and sign",
+        '{' | '}' => "parentheses group: (x + y) * z",
+        c if EXPONENTS.contains(c) => "a power is written with ^: x ^ 2",
+        _ => "",
+    };
+    // A control character, or one that turns the direction of writing, is not sent to a terminal.
+    let fault = Fault::new(format!("'{}' has no meaning here", c.escape_debug()));
+    if help.is_empty() { fault } else { fault.help(help) }
 }
 
 /// Digits, or a point and digits: `.5`.
@@ -70,7 +100,7 @@ fn number(text: &str, start: usize) -> Result<(Kind, usize), Fault> {
         end += 1 + sign + digits(end + 1 + sign);
     }
     let number = text[..end].parse().ok().filter(|number: &f64| number.is_finite());
-    let fault = || Fault::new(format!("{} is too large", &text[..end])).at(Span { start, end: start + end });
+    let fault = || Fault::new("the number is too large").at(Span { start, end: start + end });
     Ok((Kind::Number(number.ok_or_else(fault)?), end))
 }
 

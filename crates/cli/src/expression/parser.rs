@@ -30,7 +30,7 @@ const WORDS: [&str; 2] = ["let", "in"];
 /// The value of a constant.
 pub fn constant(name: &str) -> Option<f64> {
     match name {
-        "pi" => Some(PI),
+        "pi" | "π" => Some(PI),
         "e" => Some(E),
         _ => None,
     }
@@ -39,6 +39,9 @@ pub fn constant(name: &str) -> Option<f64> {
 /// The tree of `text`.
 pub fn parse(text: &str) -> Result<Tree, Fault> {
     let tokens = tokens(text)?;
+    if tokens[0].kind == Lexeme::End {
+        return Err(Fault::new("there is nothing to read").help("an expression is x1*x2 + sin(x1), for example"));
+    }
     let mut parser = Parser { text, tokens, next: 0, depth: 0, ranges: 0, names: Vec::new(), tree: Tree::default() };
     while parser.take_word("let") {
         parser.definition()?;
@@ -153,6 +156,7 @@ impl<'t> Parser<'t> {
         let value = self.expression(SUM)?;
         self.expect(";")?;
         self.names.push((name, Meaning::Value(value)));
+        self.tree.defined.push(name.to_string());
         Ok(())
     }
 
@@ -213,7 +217,9 @@ impl<'t> Parser<'t> {
 
     fn missing_operator(&self) -> Fault {
         let last = self.tokens[self.next - 1].place;
-        let pair = format!("{} * {}", &self.text[last.start..last.end], self.word());
+        // A parenthesis stands for what it encloses.
+        let side = |text: &'t str| if matches!(text, "(" | ")") { "(..)" } else { text };
+        let pair = format!("{} * {}", side(&self.text[last.start..last.end]), side(self.word()));
         Fault::new("an operator is missing here").at(self.place()).help(format!("a product is written with *: {pair}"))
     }
 
@@ -304,6 +310,9 @@ impl<'t> Parser<'t> {
                 operands.push(self.expression(SUM)?);
             }
         }
+        if self.kind() == Lexeme::Symbol("=") {
+            return Err(self.unexpected("')' should follow").help("a range is written sum(i in 1..=3, x^i)"));
+        }
         self.close(open, ")")?;
         self.call(name, operands, place)
     }
@@ -333,6 +342,7 @@ impl<'t> Parser<'t> {
         self.ranges += 1;
         self.tree.counters = self.tree.counters.max(self.ranges);
         self.names.push((name, Meaning::Counter(counter)));
+        self.tree.defined.push(name.to_string());
         let result = self.expression(SUM)?;
         self.names.pop();
         self.ranges -= 1;

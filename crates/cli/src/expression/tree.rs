@@ -54,6 +54,8 @@ pub struct Tree {
     pub result: Id,
     /// The variables, in the order of the text, and their first place.
     pub variables: Vec<(String, Span)>,
+    /// The names that `let` and ranges define.
+    pub defined: Vec<String>,
     /// How deeply ranges lie in each other.
     pub counters: usize,
 }

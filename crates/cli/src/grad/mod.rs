@@ -3,7 +3,6 @@
 mod check;
 mod derivatives;
 mod domain;
-mod json;
 mod point;
 mod program;
 mod recording;
@@ -11,7 +10,9 @@ mod report;
 mod tangents;
 
 use crate::expression::{Fault, Traced, parse};
-use crate::failure::Failure;
+use crate::failure::{Failure, write_file};
+use crate::nearest::shortened;
+use crate::paint::Paint;
 use clap::Args;
 use point::{coordinates, numbers, point};
 use recording::{Recording, record};
@@ -45,7 +46,7 @@ pub struct Options {
     #[arg(long)]
     pub hessian: bool,
     /// Show the derivatives of order 0 to K, at most 100: by the variable, or along a direction
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(..=100))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(..=100), allow_negative_numbers = true)]
     pub order: Option<u8>,
     /// The direction for --order, with a number for every element of every variable
     #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true, requires = "order")]
@@ -59,7 +60,10 @@ pub struct Options {
     /// Draw the Wengert list with values and adjoints to a file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Print everything as one JSON object; NaN and infinities are the texts "NaN", "inf" and "-inf"
+    /// Write a page to a file that plays the forward and the reverse pass, with the program and its passes
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print everything as one JSON object; NaN and infinities are texts
     #[arg(long)]
     pub json: bool,
 }
@@ -76,30 +80,28 @@ Expressions:
   let t = x^2; t * sin(t)   names for parts";
 
 /// Prints what is asked for. Nothing is printed if the request is wrong.
-pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let Answer { report, agrees, picture } = answer(options)?;
-    if let Some(path) = &options.svg {
-        std::fs::write(path, picture).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+///
+/// ```
+/// use wengert_cli::{grad::{Options, run}, paint::Paint};
+/// let mut options = Options { expression: "x^2 + sin(x^2)".into(), at: vec!["x=2".into()], ..Options::default() };
+/// let mut text = Vec::new();
+/// run(&options, Paint::PLAIN, &mut text).unwrap();
+/// assert!(String::from_utf8(text).unwrap().contains("dy/dx = 1.3854255165455522"));
+///
+/// options.expression = "x * sni(x)".into();
+/// let failure = run(&options, Paint::PLAIN, &mut std::io::sink()).unwrap_err();
+/// assert!(failure.to_string().starts_with("no function is called 'sni'\n  x * sni(x)\n      ^^^\n"));
+/// ```
+pub fn run(options: &Options, paint: Paint, out: &mut dyn Write) -> Result<(), Failure> {
+    let Answer { report, agrees, picture, page } = answer(options)?;
+    for (path, text) in [(&options.svg, picture), (&options.html, page)] {
+        path.iter().try_for_each(|path| write_file(path, &text))?;
     }
-    write!(out, "{}", if options.json { report.json() } else { report.text() })?;
+    write!(out, "{}", if options.json { report.json() } else { report.text(paint) })?;
     match agrees {
         true => Ok(()),
         false => Err(Failure::new("the derivatives differ from finite differences")),
     }
-}
-
-/// The listing of an expression at a point.
-///
-/// ```
-/// let text = wengert_cli::grad::listing("x^2 + sin(x^2)", &["x=2"]).unwrap();
-/// assert!(text.contains("dy/dx = 1.3854255165455522"));
-/// let failure = wengert_cli::grad::listing("x * sni(x)", &["x=2"]).unwrap_err();
-/// assert!(failure.to_string().starts_with("no function is called 'sni'\n  x * sni(x)\n      ^^^\n"));
-/// ```
-pub fn listing(expression: &str, at: &[&str]) -> Result<String, Failure> {
-    let at = at.iter().map(|text| text.to_string()).collect();
-    let options = Options { expression: expression.into(), at, ..Options::default() };
-    Ok(answer(&options)?.report.text())
 }
 
 /// All that is asked for.
@@ -109,6 +111,8 @@ struct Answer {
     agrees: bool,
     /// The Wengert list as SVG, if it is wanted.
     picture: String,
+    /// Its page, if it is wanted.
+    page: String,
 }
 
 fn answer(options: &Options) -> Result<Answer, Failure> {
@@ -155,9 +159,11 @@ fn answer(options: &Options) -> Result<Answer, Failure> {
         if has_nan(&recording) {
             sections.push(domain::explain(&tree, source, &traced, &point, seed.as_ref()));
         }
-        let picture = options.svg.as_ref().map(|_| recording.picture(source)).unwrap_or_default();
+        let picture = options.svg.as_ref().map(|_| recording.graph(source).svg()).unwrap_or_default();
+        let page = |_| program::page(&recording, source, &traced, &point, seed.as_ref());
+        let page = options.html.as_ref().map(page).unwrap_or_default();
         let report = Report { expression: source.into(), output: recording.name, point: point.clone(), sections };
-        Ok(Answer { report, agrees, picture })
+        Ok(Answer { report, agrees, picture, page })
     });
     answered
         .unwrap_or_else(|error| Err(failure(Fault::of(&error).at(error.line().and_then(|line| tree.place_of(line))))))
@@ -168,6 +174,9 @@ fn has_nan(recording: &Recording) -> bool {
     gradient.chain([&recording.output]).any(|tensor| tensor.to_f64_vec().iter().any(|number| number.is_nan()))
 }
 
+/// The numbers of a seed that a message shows.
+const LONGEST_SEED: usize = 10;
+
 /// The cotangent that the sweep starts with: 1 for a number. `None` for a vector of which only other derivatives are wanted.
 fn seed(options: &Options, output: &Tensor) -> Result<Option<Tensor>, Failure> {
     let count = output.elements();
@@ -176,10 +185,13 @@ fn seed(options: &Options, output: &Tensor) -> Result<Option<Tensor>, Failure> {
             0 => Ok(Some(Tensor::from(1.0))),
             _ if options.jacobian => Ok(None),
             _ => {
-                let seed = (0..count).map(|place| if place == 0 { "1" } else { "0" }).collect::<Vec<_>>().join(",");
+                let seed = (0..count.min(LONGEST_SEED)).map(|place| if place == 0 { "1" } else { "0" });
+                let more = if count > LONGEST_SEED { ",.." } else { "" };
                 Err(Failure::usage(format!(
-                    "the value is a vector of {count} numbers, so it has no gradient\n  \
-                     --seed {seed} gives the gradient of the first, --jacobian shows all derivatives"
+                    "the value is a vector of {}, so it has no gradient\n  \
+                     --seed {}{more} gives the gradient of the first, --jacobian shows all derivatives",
+                    counted(count),
+                    seed.collect::<Vec<_>>().join(",")
                 )))
             }
         };
@@ -187,17 +199,24 @@ fn seed(options: &Options, output: &Tensor) -> Result<Option<Tensor>, Failure> {
     let numbers = numbers("--seed", text)?;
     match numbers.len() == count {
         true => Ok(Some(Tensor::from_vec(numbers, output.shape()))),
-        false => Err(Failure::usage(format!("--seed {text}: {} numbers for a value of {count}", numbers.len()))),
+        false => {
+            let (text, given) = (shortened(text), counted(numbers.len()));
+            Err(Failure::usage(format!("--seed {text}: {given} for a value of {count}")))
+        }
     }
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 number".into() } else { format!("{count} numbers") }
 }
 
 fn expect_number(output: &Tensor) -> Result<(), Failure> {
     match output.rank() {
         0 => Ok(()),
         _ => Err(Failure::usage(format!(
-            "--hessian: the value is a vector of {} numbers, and a Hessian is that of one\n  \
+            "--hessian: the value is a vector of {}, and a Hessian is that of one\n  \
              take one of them, such as (..)[0], or ask for --jacobian",
-            output.elements()
+            counted(output.elements())
         ))),
     }
 }
@@ -206,6 +225,9 @@ fn expect_number(output: &Tensor) -> Result<(), Failure> {
 fn direction(options: &Options, point: &[(String, Tensor)]) -> Result<Vec<f64>, Failure> {
     let names = coordinates(point);
     let wrong = |message: String| Err(Failure::usage(format!("{message}\n  they are {}", names.join(", "))));
+    if names.is_empty() {
+        return Err(Failure::usage("--order: the expression has no variable to differentiate by"));
+    }
     match &options.along {
         None if names.len() == 1 => Ok(vec![1.0]),
         None => {
@@ -213,7 +235,9 @@ fn direction(options: &Options, point: &[(String, Tensor)]) -> Result<Vec<f64>, 
         }
         Some(text) => match numbers("--along", text)? {
             numbers if numbers.len() == names.len() => Ok(numbers),
-            numbers => wrong(format!("--along {text}: {} numbers for {} inputs", numbers.len(), names.len())),
+            numbers => {
+                wrong(format!("--along {}: {} for {} inputs", shortened(text), counted(numbers.len()), names.len()))
+            }
         },
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::expression::{Fault, Tree, constant, parse};
 use crate::failure::Failure;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, shortened};
 use std::collections::BTreeMap;
 use wengert::prelude::*;
 
@@ -14,7 +14,7 @@ pub fn evaluated(option: &str, text: &str) -> Result<Tensor, Failure> {
     });
     let value = value.map_err(|fault| Failure::usage(format!("{option}: {}", fault.text(text))))?;
     match value.to_f64_vec().iter().any(|number| number.is_nan()) {
-        true => Err(Failure::usage(format!("{option}: {text} is not a number"))),
+        true => Err(Failure::usage(format!("{option}: {} is not a number", shortened(text)))),
         false => Ok(value),
     }
 }
@@ -28,9 +28,15 @@ pub fn numbers(option: &str, text: &str) -> Result<Vec<f64>, Failure> {
 pub fn point(tree: &Tree, source: &str, given: &[String]) -> Result<Vec<(String, Tensor)>, Failure> {
     let mut values: BTreeMap<&str, Tensor> = BTreeMap::new();
     for text in given {
-        let Some((name, value)) = text.split_once('=').map(|(name, value)| (name.trim(), value)) else {
+        let parts = text.split_once('=').map(|(name, value)| (name.trim(), value));
+        let Some((name, value)) = parts.filter(|(name, _)| !name.is_empty()) else {
+            let text = shortened(text);
             return Err(Failure::usage(format!("--at {text}: a value is given as NAME=VALUE, such as --at x=2")));
         };
+        if value.contains('=') {
+            let message = format!("--at {}: there is more than one =", shortened(text));
+            return Err(Failure::usage(format!("{message}\n  every variable has its own option: --at x=1 --at y=2")));
+        }
         if values.insert(name, evaluated(&format!("--at {name}"), value)?).is_some() {
             return Err(Failure::usage(format!("--at {name}: it is given twice\n  a vector is --at {name}=1,2,3")));
         }
@@ -53,6 +59,7 @@ pub fn point(tree: &Tree, source: &str, given: &[String]) -> Result<Vec<(String,
     let Some(name) = unused.first() else { return Ok(point) };
     let near = nearest(name, tree.variables.iter().map(|(name, _)| name.as_str()));
     let near = match (constant(name), near.is_empty()) {
+        _ if tree.defined.iter().any(|defined| defined == name) => "the expression defines it".into(),
         (Some(number), _) => format!("it is the constant {number}"),
         (None, true) => "it has none".into(),
         (None, false) => format!("nearest: {}", near.join(", ")),

@@ -6,7 +6,7 @@ use crate::expression::Traced;
 use std::collections::HashMap;
 use wengert::autograd::TapeRow;
 use wengert::prelude::*;
-use wengert::view::graph;
+use wengert::view::{Graph, graph};
 
 /// A run on the tape, and the sweep back.
 pub struct Recording {
@@ -18,6 +18,8 @@ pub struct Recording {
     /// The records, and what is shown of each.
     tape: Tape,
     rows: Vec<Row>,
+    /// The variables with their names.
+    leaves: Vec<(String, Tensor)>,
     seed: Option<Tensor>,
 }
 
@@ -56,7 +58,8 @@ pub fn record(traced: &Traced, point: &[(String, Tensor)], seed: Option<Tensor>)
         }
     };
     let rows = tape.rows().iter().map(row).collect();
-    Recording { name: output_name(point), output: output.detach(), gradient, tape, rows, seed }
+    let leaves = point.iter().map(|(name, _)| name.clone()).zip(leaves).collect();
+    Recording { name: output_name(point), output: output.detach(), gradient, tape, rows, leaves, seed }
 }
 
 impl Recording {
@@ -144,9 +147,10 @@ impl Recording {
         })
     }
 
-    /// The records as a picture.
-    pub fn picture(&self, expression: &str) -> String {
-        graph(&self.tape).titled(expression).svg()
+    /// The records as a graph.
+    pub fn graph(&self, expression: &str) -> Graph {
+        let names = self.leaves.iter().map(|(name, leaf)| (name, leaf));
+        graph(&self.tape).named(&self.tape, names).titled(expression)
     }
 
     /// The value and the gradient.

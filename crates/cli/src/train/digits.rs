@@ -10,6 +10,7 @@ use wengert::nn::data::{Loader, Tensors};
 use wengert::nn::optimise::{Rule, Schedule, Sgd};
 use wengert::nn::{Context, Layer, Linear, ModelMethods, Relu, Trainer, accuracy};
 use wengert::prelude::*;
+use wengert::view::json::{number, object};
 
 const BATCH: usize = 32;
 const HIDDEN: usize = 64;
@@ -65,7 +66,7 @@ pub fn fit(options: &Options, out: &mut dyn Write) -> Result<Outcome, Failure> {
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let Outcome { held_out, guesses, accuracy } = fit(options, out)?;
     if options.json {
-        return Ok(writeln!(out, "{{\"test_accuracy\":{accuracy}}}")?);
+        return Ok(writeln!(out, "{}", object(&[("test_accuracy", number(accuracy))]))?);
     }
     let (count, percent) = (held_out.count(), 100.0 * accuracy);
     let right = (accuracy * count as f64).round();

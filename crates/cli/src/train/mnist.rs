@@ -12,6 +12,7 @@ use wengert::nn::{
     sequential,
 };
 use wengert::prelude::*;
+use wengert::view::json::{number, object};
 
 /// 10,000 images of 28 x 28 bytes, and as many labels; see `data/README.md`.
 static IMAGES: &[u8] = include_bytes!("../../data/mnist10k-images.u8.gz");
@@ -74,7 +75,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<f64, Failure> {
     let mut trainer = trained(trainer, &mut loader, epochs, options, out)?;
     let accuracy = trainer.evaluate().map_err(super::told)?[0].1;
     match options.json {
-        true => writeln!(out, "{{\"test_accuracy\":{accuracy}}}")?,
+        true => writeln!(out, "{}", object(&[("test_accuracy", number(accuracy))]))?,
         false => writeln!(out, "  test accuracy {:.2} % on the 2,000 images it never saw", 100.0 * accuracy)?,
     }
     Ok(accuracy)

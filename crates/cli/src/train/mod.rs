@@ -5,7 +5,6 @@ pub mod mnist;
 pub mod sonnets;
 
 use crate::failure::Failure;
-use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use wengert::nn::data::{Data, Loader};
 use wengert::nn::optimise::Optimiser;
 use wengert::nn::{EpochReport, Stopped, Trainer};
 use wengert::prelude::*;
+use wengert::view::json::{number, object};
 
 /// The settings of a run; two runs with the same settings give the same bits.
 #[derive(Clone, Debug, Default)]
@@ -112,10 +112,8 @@ fn told(error: Error) -> Failure {
 
 /// An epoch as a line of JSON.
 fn json(epoch: &EpochReport) -> String {
-    let mut line = format!("{{\"epoch\":{},\"steps\":{},\"loss\":{}", epoch.epoch, epoch.steps, epoch.loss);
-    for (name, value) in &epoch.metrics {
-        let _ = write!(line, ",\"{name}\":{value}");
-    }
-    let _ = write!(line, ",\"seconds\":{:.3}}}", epoch.seconds);
-    line
+    let counts = [("epoch", epoch.epoch.to_string()), ("steps", epoch.steps.to_string()), ("loss", number(epoch.loss))];
+    let metrics = epoch.metrics.iter().map(|(name, value)| (name.as_str(), number(*value)));
+    let fields = counts.into_iter().chain(metrics).chain([("seconds", format!("{:.3}", epoch.seconds))]);
+    object(&fields.collect::<Vec<_>>())
 }

@@ -10,6 +10,7 @@ use wengert::nn::data::{Data, Loader, Text, Windows};
 use wengert::nn::optimise::{AdamW, Group, Rule, Schedule};
 use wengert::nn::{Context, Layer, ModelMethods, Trainer};
 use wengert::prelude::*;
+use wengert::view::json::{number, object};
 use writer::{BLOCKS, Writer, written};
 
 /// Shakespeare's sonnets; see `data/README.md`.
@@ -56,7 +57,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<f64, Failure> {
     let mut trainer = trained(trainer, &mut loader, epochs, options, out)?;
     let nats = trainer.evaluate().map_err(super::told)?[0].1;
     if options.json {
-        writeln!(out, "{{\"test_loss\":{nats}}}")?;
+        writeln!(out, "{}", object(&[("test_loss", number(nats))]))?;
         return Ok(nats);
     }
     writeln!(out, "  {nats:.3} nats for each character of the last tenth, which it never saw\n")?;

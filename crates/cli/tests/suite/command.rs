@@ -27,10 +27,10 @@ pub fn fails(arguments: &[&str], code: i32) -> String {
 }
 
 /// A temporary directory for one test, removed afterwards.
-struct Scratch(PathBuf);
+pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Scratch {
+    pub fn new(name: &str) -> Scratch {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the scratch directory can be made");
@@ -177,4 +177,29 @@ fn grad_draws_the_list() {
     assert!(svg.starts_with("<svg") && svg.contains("x1*x2 + sin(x1)") && svg.contains("6.909"), "{svg}");
     let message = fails(&["grad", "x", "--at", "x=1", "--svg", "no/such/folder/list.svg"], 1);
     assert!(message.contains("no/such/folder/list.svg"), "{message}");
+}
+
+#[test]
+fn pages_are_written_for_expressions_and_saved_programs() {
+    use wengert::prelude::*;
+    let scratch = Scratch::new("html");
+    let path = |name: &str| scratch.0.join(name).to_str().expect("the path is text").to_string();
+    let read = |name: &str| std::fs::read_to_string(scratch.0.join(name)).expect("it was written");
+    succeeds(&["grad", "x1*x2 + sin(x1)", "--at", "x1=2", "--at", "x2=3", "--html", &path("list.html")]);
+    let page = read("list.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<title>x1*x2 + sin(x1)</title>"));
+    for part in ["v1 = x1", "Run of 7 equations", "Plan of", "after simplify"] {
+        assert!(page.contains(part), "'{part}' is not in the page");
+    }
+    let message = fails(&["grad", "x", "--at", "x=1", "--html", "no/such/folder/list.html"], 1);
+    assert!(message.contains("no/such/folder/list.html"), "{message}");
+
+    let program = compile(|x: &Tensor| x.exp().sum());
+    program.save(&Tensor::from([1.0, 2.0]), path("sum")).expect("it is saved");
+    succeeds(&["run", &path("sum"), "--html", &path("sum.html")]);
+    assert!(read("sum.html").contains("Program of 2 equations"));
+    succeeds(&["run", &path("sum"), "--input", "0,1", "--html", &path("run.html")]);
+    assert!(read("run.html").contains("Run of 2 equations"));
+    let message = fails(&["run", &path("sum"), "--html", "no/such/folder/page.html"], 1);
+    assert!(message.contains("no/such/folder/page.html"), "{message}");
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use wengert::prelude::*;
 use wengert_cli::grad::{Options, run};
+use wengert_cli::paint::Paint;
 
 /// The report of an expression as JSON, without starting the command.
 fn report(expression: &str, at: &[&str], set: impl FnOnce(&mut Options)) -> Value {
@@ -13,16 +14,16 @@ fn report(expression: &str, at: &[&str], set: impl FnOnce(&mut Options)) -> Valu
     let mut options = Options { expression: expression.into(), at, json: true, ..Options::default() };
     set(&mut options);
     let mut out = Vec::new();
-    run(&options, &mut out).unwrap_or_else(|failure| panic!("{expression}: {failure}"));
+    run(&options, Paint::PLAIN, &mut out).unwrap_or_else(|failure| panic!("{expression}: {failure}"));
     serde_json::from_slice(&out).unwrap_or_else(|error| panic!("{expression}: {error}"))
 }
 
-fn plain(expression: &str, at: &[&str]) -> Value {
+pub fn plain(expression: &str, at: &[&str]) -> Value {
     report(expression, at, |_| {})
 }
 
 /// A number, or the text that stands for it.
-fn number(value: &Value) -> f64 {
+pub fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| value.as_str().and_then(|text| text.parse().ok()).expect("a number"))
 }
 
@@ -261,7 +262,7 @@ fn the_command_takes_its_arguments_as_they_are_typed() {
 #[test]
 fn numbers_that_json_lacks_are_texts() {
     let all = plain("log(x)", &["x=0"]);
-    assert_eq!((all["value"].as_str(), all["gradient"]["x"].as_str()), (Some("-inf"), Some("inf")));
+    assert_eq!((all["value"].as_str(), all["gradient"]["x"].as_str()), (Some("-Infinity"), Some("Infinity")));
     let all = plain("log(x)", &["x=-1"]);
     assert_eq!(all["value"].as_str(), Some("NaN"));
     assert!(all["nan"].as_str().is_some_and(|text| text.starts_with("log: ") && text.contains("\n  log(x)\n  ^^^\n")));

@@ -2,4 +2,7 @@
 
 mod command;
 mod grad;
+mod hostile;
+mod output;
+mod shells;
 mod training;

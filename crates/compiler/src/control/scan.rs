@@ -11,11 +11,13 @@ use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
 use crate::program::control::ScanForm;
 use crate::program::control::steps::Pulled;
-use crate::program::control::{BodyRunner, Flow, expect_carry, input_specs, output_specs, stacked, through};
+use crate::program::control::{Flow, expect_carry, input_specs, output_specs, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
+use crate::scheduled::{ScheduledLoop, TracedBody};
 use crate::{Tree, vjp};
 use std::any::Any;
 use std::sync::Arc;
+use wengert_core::memory::Schedule;
 use wengert_ops::prelude::*;
 
 /// Loops over axis 0 of every leaf of `xs`. `f` takes the carry and one element and returns the next carry and an output. Returns the last
@@ -40,7 +42,29 @@ use wengert_ops::prelude::*;
 pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, xs: &X) -> (C, Y) {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    common_length(xs).and_then(|length| over(&f, init, xs, length, false, line)).map_err(|e| e.at(line)).or_raise()
+    along(&f, init, xs, false, &Schedule::All, line)
+}
+
+/// A [`scan`] whose gradient keeps only the states that `schedule` says, and computes the others again.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let step = |h: &Tensor, x: &Tensor| ((h * 0.5 + x).tanh(), h.clone());
+/// let loss = |x: &Tensor, schedule: &Schedule| scan_with(step, &Tensor::from(0.0), x, schedule).1.sum();
+/// let x = Tensor::linspace(-1.0, 1.0, 100);
+/// let few = grad(|x: &Tensor| loss(x, &Schedule::Binomial { snapshots: 5 }))(&x);
+/// assert!(few.all_close(&grad(|x: &Tensor| loss(x, &Schedule::All))(&x), 1e-15));
+/// ```
+#[track_caller]
+pub fn scan_with<C: Tree, X: Tree, Y: Tree>(
+    f: impl Fn(&C, &X) -> (C, Y),
+    init: &C,
+    xs: &X,
+    schedule: &Schedule,
+) -> (C, Y) {
+    let line = location::resolve(Line::caller());
+    let _scope = location::scope(line);
+    along(&f, init, xs, false, schedule, line)
 }
 
 /// Like [`scan`], from the last element to the first; each output is stacked at the position of its element.
@@ -55,7 +79,7 @@ pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, x
 pub fn scan_reverse<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, xs: &X) -> (C, Y) {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    common_length(xs).and_then(|length| over(&f, init, xs, length, true, line)).map_err(|e| e.at(line)).or_raise()
+    along(&f, init, xs, true, &Schedule::All, line)
 }
 
 /// A [`scan`] for a number of steps, without elements.
@@ -69,7 +93,50 @@ pub fn scan_reverse<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), ini
 pub fn scan_times<C: Tree, Y: Tree>(count: usize, f: impl Fn(&C) -> (C, Y), init: &C) -> (C, Y) {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    over(&|c: &C, (): &()| f(c), init, &(), count, false, line).map_err(|error| error.at(line)).or_raise()
+    times(count, &f, init, &Schedule::All, line)
+}
+
+/// A [`scan_times`] whose gradient keeps only the states that `schedule` says, and computes the others again.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let sine = |x: &Tensor| scan_times_with(50, |x: &Tensor| (x.sin(), ()), x, &Schedule::Binomial { snapshots: 3 }).0;
+/// let plain = |x: &Tensor| scan_times(50, |x: &Tensor| (x.sin(), ()), x).0;
+/// assert!(grad(sine)(&Tensor::from(1.0)).all_close(&grad(plain)(&Tensor::from(1.0)), 1e-12));
+/// ```
+#[track_caller]
+pub fn scan_times_with<C: Tree, Y: Tree>(
+    count: usize,
+    f: impl Fn(&C) -> (C, Y),
+    init: &C,
+    schedule: &Schedule,
+) -> (C, Y) {
+    let line = location::resolve(Line::caller());
+    let _scope = location::scope(line);
+    times(count, &f, init, schedule, line)
+}
+
+fn times<C: Tree, Y: Tree>(
+    count: usize,
+    f: &dyn Fn(&C) -> (C, Y),
+    init: &C,
+    schedule: &Schedule,
+    line: Line,
+) -> (C, Y) {
+    let step = |c: &C, (): &()| f(c);
+    over(&step, init, &(), count, false, schedule, line).map_err(|error| error.at(line)).or_raise()
+}
+
+fn along<C: Tree, X: Tree, Y: Tree>(
+    f: &dyn Fn(&C, &X) -> (C, Y),
+    init: &C,
+    xs: &X,
+    reverse: bool,
+    schedule: &Schedule,
+    line: Line,
+) -> (C, Y) {
+    let result = common_length(xs).and_then(|length| over(f, init, xs, length, reverse, schedule, line));
+    result.map_err(|error| error.at(line)).or_raise()
 }
 
 /// The size of axis 0, which all leaves must share.
@@ -101,8 +168,10 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
     xs: &X,
     length: usize,
     reverse: bool,
+    schedule: &Schedule,
     line: Line,
 ) -> Result<(C, Y), Error> {
+    schedule.check("scan")?;
     let (carry, elements) = (init.leaves(), xs.leaves());
     let mut specs: Vec<Spec> = carry.iter().map(|leaf| leaf.spec()).collect();
     specs.extend(elements.iter().map(|leaf| Spec::new(&leaf.shape()[1..], leaf.dtype())));
@@ -118,9 +187,29 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
     y.leaves().into_iter().try_for_each(|leaf| stacked_spec(leaf, length).check("scan"))?;
     let (programs, captured) = closed(vec![program]);
     let [body] = <[Program; 1]>::try_from(programs).unwrap_or_else(|_| unreachable!("one went in"));
-    let attrs = ScanForm { consts: captured.len(), carry: carry.len(), length, reverse, body: body.into() }.attrs();
     let operands: Vec<&Tensor> = captured.iter().chain(carry.iter().copied()).chain(elements).collect();
-    let mut outputs = try_bind(&SCAN, attrs, &operands, line)?.into_vec();
+    let mut outputs = match schedule {
+        Schedule::All => {
+            let (consts, carry) = (captured.len(), carry.len());
+            let attrs = ScanForm { consts, carry, length, reverse, body: body.into() }.attrs();
+            try_bind(&SCAN, attrs, &operands, line)?.into_vec()
+        }
+        schedule => {
+            let operands: Vec<Tensor> = operands.into_iter().cloned().collect();
+            ScheduledLoop {
+                name: "scan",
+                consts: captured.len(),
+                carry: carry.len(),
+                length: Some(length),
+                reverse,
+                rows: output_specs(&body).split_off(carry.len()),
+                schedule: schedule.clone(),
+                effect: body.has_effect(),
+                body: Arc::new(TracedBody { test: None, body: body.into(), line }),
+            }
+            .bind(&operands, line)?
+        }
+    };
     let ys = outputs.split_off(carry.len());
     Ok((next.rebuild(outputs), y.rebuild(ys)))
 }
@@ -128,20 +217,6 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
 /// The spec of `length` such leaves, stacked.
 fn stacked_spec(leaf: &Tensor, length: usize) -> Spec {
     Spec::new(Shape::from(leaf.shape()).prepended(length), leaf.dtype())
-}
-
-/// Runs `count` steps of a body without outputs.
-pub(super) fn over_steps(
-    body: &BodyRunner<'_>,
-    consts: &[Tensor],
-    state: &mut Vec<Tensor>,
-    count: usize,
-    line: Line,
-) -> Result<(), Error> {
-    for _ in 0..count {
-        *state = body.run(&[consts, state].concat(), line)?;
-    }
-    Ok(())
 }
 
 /// The primitive `scan`.

@@ -1,9 +1,7 @@
 //! while_gradient - the pullback of a loop of n steps.   dc[k] = dbody(c[k])^T dc[k+1] for k = n-1, .. 0,   by the same in loops.   States
-//! are recomputed from a bounded number of checkpoints: with s of them, n steps cost at most t n forward steps for the smallest t with
-//! (s + t)! / s! t! >= n. Its own derivatives are those of the double loop that takes k steps from the start for every k: exact to every
-//! order, but only the first order is fast.
+//! are recomputed from a bounded number of checkpoints, with the fewest forward steps that this takes. Its own derivatives are those of the
+//! double loop that takes k steps from the start for every k: exact to every order, but only the first order is fast.
 
-use super::scan::over_steps;
 use super::while_loop::while_loop;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
@@ -11,11 +9,11 @@ use crate::primitive::Device;
 use crate::program::ProgramAttrs;
 use crate::program::control::masked;
 use crate::program::control::steps::wide;
-use crate::program::control::{
-    BodyRunner, input_specs, laid_out, output_specs, pick, places, reversal, stacked, through,
-};
+use crate::program::control::{BodyRunner, input_specs, laid_out, output_specs, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
+use std::ops::Range;
+use wengert_core::memory::Snapshots;
 use wengert_ops::prelude::*;
 
 /// Number of states kept at once.
@@ -110,9 +108,11 @@ impl WhileForm {
         let (mut cotangents, mut sums, back) = (rest.to_vec(), self.zero_sums(), self.step());
         let (body, back) = (BodyRunner::new(&self.body, operands), BodyRunner::new(&back, operands));
         let (consts, carry) = init.split_at(self.consts);
-        let forward = |state: &mut Vec<Tensor>, count: usize| over_steps(&body, consts, state, count, line);
-        reversal::take_back(steps, carry.to_vec(), KEPT, forward, |state| {
-            let inputs = [consts, state, &cotangents, &sums].concat();
+        let forward = |state: Vec<Tensor>, range: Range<usize>| {
+            range.into_iter().try_fold(state, |state, _| body.run(&[consts, &state].concat(), line))
+        };
+        Snapshots::of(vec![(0, carry.to_vec())], KEPT).take_back(steps, forward, |state, _| {
+            let inputs = [consts, &state, &cotangents, &sums].concat();
             cotangents = back.run(&inputs, line)?;
             sums = cotangents.split_off(rest.len());
             Ok(())

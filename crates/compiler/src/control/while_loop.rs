@@ -16,9 +16,11 @@ use crate::program::control::WhileForm;
 use crate::program::control::repeat::spread;
 use crate::program::control::{Flow, expect_carry, input_specs, output_specs, places, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
+use crate::scheduled::{ScheduledLoop, TracedBody};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
+use wengert_core::memory::Schedule;
 use wengert_ops::prelude::*;
 
 /// Repeats `body` as long as `pred` of the carry is true; both are traced once. Captured tensors receive gradients. The carry must keep its
@@ -41,7 +43,29 @@ use wengert_ops::prelude::*;
 pub fn while_loop<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, init: &C) -> C {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    repeat(&pred, &body, init, line).map_err(|error| error.at(line)).or_raise()
+    repeat(&pred, &body, init, None, line).map_err(|error| error.at(line)).or_raise()
+}
+
+/// A [`while_loop`] whose gradient keeps the states that `schedule` says while the loop runs forward. How often it will run is not known, so
+/// `Binomial` keeps the same states as `Online`, and `All` keeps the state before every step.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let halved = |x: &Tensor, schedule: &Schedule| while_loop_with(|x: &Tensor| x.gt(1.0), |x: &Tensor| x.sqrt(), x, schedule);
+/// let few = grad(|x: &Tensor| halved(x, &Schedule::Online { snapshots: 2 }).sum());
+/// let all = grad(|x: &Tensor| halved(x, &Schedule::All).sum());
+/// assert!(few(&Tensor::from(1e9)).all_close(&all(&Tensor::from(1e9)), 1e-12));
+/// ```
+#[track_caller]
+pub fn while_loop_with<C: Tree>(
+    pred: impl Fn(&C) -> Tensor,
+    body: impl Fn(&C) -> C,
+    init: &C,
+    schedule: &Schedule,
+) -> C {
+    let line = location::resolve(Line::caller());
+    let _scope = location::scope(line);
+    repeat(&pred, &body, init, Some(schedule), line).map_err(|error| error.at(line)).or_raise()
 }
 
 /// Calls `f` for each `i` from 0 up to a count, or over a range. A fixed count is a [`scan`](crate::scan) without outputs; a count that is
@@ -58,22 +82,48 @@ pub fn while_loop<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, 
 pub fn fori<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C) -> C {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    let end = match count.steps() {
+    counted(count.steps(), &f, init, None, line).map_err(|error| error.at(line)).or_raise()
+}
+
+/// A [`fori`] whose gradient keeps only the states that `schedule` says, and computes the others again.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let step = |i: &Tensor, x: &Tensor| (x + i.cast(DType::F64)).sin();
+/// let last = |x: &Tensor| fori_with(60, step, x, &Schedule::Binomial { snapshots: 4 });
+/// let plain = grad(|x: &Tensor| fori(60, step, x))(&Tensor::from(0.5));
+/// assert!(grad(last)(&Tensor::from(0.5)).all_close(&plain, 1e-12));
+/// ```
+#[track_caller]
+pub fn fori_with<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C, schedule: &Schedule) -> C {
+    let line = location::resolve(Line::caller());
+    let _scope = location::scope(line);
+    counted(count.steps(), &f, init, Some(schedule), line).map_err(|error| error.at(line)).or_raise()
+}
+
+fn counted<C: Tree>(
+    count: Steps,
+    f: &dyn Fn(&Tensor, &C) -> C,
+    init: &C,
+    schedule: Option<&Schedule>,
+    line: Line,
+) -> Result<C, Error> {
+    let end = match count {
         Steps::Fixed(range) => {
             let start = (Tensor::from(range.start), init.map_leaves(Tensor::clone));
             let length = range.end.saturating_sub(range.start).max(0) as usize;
             let step = |(i, c): &(Tensor, C), (): &()| ((i + 1i64, f(i, c)), ());
-            return over(&step, &start, &(), length, false, line).map_err(|error| error.at(line)).or_raise().0.1;
+            return Ok(over(&step, &start, &(), length, false, schedule.unwrap_or(&Schedule::All), line)?.0.1);
         }
         Steps::Tensor(end) => end,
     };
     if end.spec() != Spec::new([], DType::I64) {
         let message = format!("counts up to one integer, i64[], got {}", end.spec());
-        Error::new(ErrorKind::Argument, "fori", message).at(line).raise();
+        return Err(Error::new(ErrorKind::Argument, "fori", message));
     }
     let start = (Tensor::from(0i64), init.map_leaves(Tensor::clone));
     let step = |(i, c): &(Tensor, C)| (i + 1i64, f(i, c));
-    repeat(&|(i, _): &(Tensor, C)| i.lt(&end), &step, &start, line).map_err(|error| error.at(line)).or_raise().1
+    Ok(repeat(&|(i, _): &(Tensor, C)| i.lt(&end), &step, &start, schedule, line)?.1)
 }
 
 /// The iterations of `fori`: a number, a range, or a tensor.
@@ -109,7 +159,14 @@ impl Count for &Tensor {
 }
 
 /// Traces the test and the body, and runs the loop.
-fn repeat<C: Tree>(pred: &dyn Fn(&C) -> Tensor, body: &dyn Fn(&C) -> C, init: &C, line: Line) -> Result<C, Error> {
+fn repeat<C: Tree>(
+    pred: &dyn Fn(&C) -> Tensor,
+    body: &dyn Fn(&C) -> C,
+    init: &C,
+    schedule: Option<&Schedule>,
+    line: Line,
+) -> Result<C, Error> {
+    schedule.map_or(Ok(()), |schedule| schedule.check("while_loop"))?;
     let leaves = init.leaves();
     let specs: Vec<Spec> = leaves.iter().map(|leaf| leaf.spec()).collect();
     let (test, ()) = stage("while_loop", line, &specs, |symbols| (vec![pred(&init.rebuild(symbols))], ()));
@@ -128,6 +185,22 @@ fn repeat<C: Tree>(pred: &dyn Fn(&C) -> Tensor, body: &dyn Fn(&C) -> C, init: &C
     let next = next?;
     let (programs, captured) = closed(vec![test, body]);
     let [test, body] = <[Program; 2]>::try_from(programs).unwrap_or_else(|_| unreachable!("two went in"));
+    if let Some(schedule) = schedule {
+        let carry = leaves.len();
+        let scheduled = ScheduledLoop {
+            name: "while_loop",
+            consts: captured.len(),
+            carry,
+            length: None,
+            reverse: false,
+            rows: Vec::new(),
+            schedule: schedule.clone(),
+            effect: test.has_effect() || body.has_effect(),
+            body: Arc::new(TracedBody { test: Some(test.into()), body: body.into(), line }),
+        };
+        let operands: Vec<Tensor> = captured.iter().chain(leaves).cloned().collect();
+        return Ok(next.rebuild(scheduled.bind(&operands, line)?));
+    }
     let attrs = WhileForm { consts: captured.len(), test: test.into(), body: body.into() }.attrs();
     let operands: Vec<&Tensor> = captured.iter().chain(leaves).collect();
     Ok(next.rebuild(try_bind(&WHILE, attrs, &operands, line)?))

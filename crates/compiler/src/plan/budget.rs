@@ -1,8 +1,9 @@
 //! Keeps a plan within a memory budget: cheap values that are alive at the step of peak memory are recomputed where they are read later.
 //!
-//! Values are chosen one at a time: the one that is cheapest for its size among those that are alive but not used at the peak. It is kept
-//! only if this reduces the excess over the budget, summed over all steps. So the search terminates, with a plan that fits or the smallest
-//! it found.
+//! Values that are alive but not used at the peak are candidates. Of those that do not depend on each other, the cheapest set that takes the
+//! peak below the budget is a knapsack, solved for bytes rounded to shares of what is missing. It is inserted at once. If that does not
+//! reduce the excess over the budget, summed over all steps, a single value is tried, the cheapest for its size first. So the search
+//! terminates, with a plan that fits or the smallest it found.
 
 use super::buffers::{self, ARENA, Buffers, Regions};
 use super::lower;
@@ -17,26 +18,146 @@ const MOST_EQUATIONS: usize = 24;
 /// Maximum number of candidates tried for one that is kept.
 const MOST_TRIALS: usize = 12;
 
+/// Maximum number of candidates in a knapsack.
+const MOST_ITEMS: usize = 256;
+
+/// The number of shares that missing bytes are rounded to.
+const SHARES: usize = 128;
+
 /// Recomputes values until the plan of the program needs at most `budget` bytes. Returns the program and its plan.
 pub fn within(
-    mut program: Program,
+    program: Program,
     updates: Vec<Option<usize>>,
     budget: usize,
     target: &Target,
 ) -> Result<(Program, Plan), Error> {
-    let mut usage = Usage::of(&program, &updates, target);
-    while usage.total() > budget {
-        // Placement may leave gaps between pieces.
-        let room = budget.saturating_sub(usage.fixed + (usage.arena - usage.fullest().1));
-        let better = usage.candidates(&program, target).into_iter().take(MOST_TRIALS).find_map(|value| {
-            let next = insert(program.clone(), &usage.reads, vec![value]);
-            let then = Usage::of(&next, &updates, target);
-            (then.excess(room) < usage.excess(room)).then_some((next, then))
-        });
-        (program, usage) = better.ok_or_else(|| usage.error(budget))?;
+    let (program, usage) = searched(program, &updates, budget, target);
+    if usage.total() > budget {
+        return Err(usage.error(budget));
     }
     let plan = Plan::new(&program, updates, target);
     Ok((program, plan))
+}
+
+/// The program whose plan needs at most `budget` bytes, or the fewest that the search comes to, and these bytes.
+pub fn towards(program: Program, updates: &[Option<usize>], budget: usize, target: &Target) -> (Program, usize) {
+    let (program, usage) = searched(program, updates, budget, target);
+    (program, usage.total())
+}
+
+/// Searches for the budget itself, then on the way to as little as possible: so every budget above the least that was found can be met.
+fn searched(program: Program, updates: &[Option<usize>], budget: usize, target: &Target) -> (Program, Usage) {
+    let found = path(program.clone(), updates, budget, budget, target);
+    if found.1.total() <= budget {
+        return found;
+    }
+    let least = path(program, updates, 0, budget, target);
+    if least.1.total() < found.1.total() { least } else { found }
+}
+
+/// Recomputes values towards a plan of `goal` bytes until it needs at most `enough`. Returns the smallest plan on the way.
+fn path(
+    mut program: Program,
+    updates: &[Option<usize>],
+    goal: usize,
+    enough: usize,
+    target: &Target,
+) -> (Program, Usage) {
+    let mut usage = Usage::of(&program, updates, target);
+    let mut smallest: Option<(Program, Usage)> = None;
+    while usage.total() > enough {
+        // Placement may leave gaps between pieces.
+        let room = goal.saturating_sub(usage.fixed + (usage.arena - usage.fullest().1));
+        let mut candidates = usage.candidates(&program, target);
+        let trial = |values: Vec<Again>| {
+            let next = insert(program.clone(), &usage.reads, values);
+            let then = Usage::of(&next, updates, target);
+            (then.excess(room) < usage.excess(room)).then_some((next, then))
+        };
+        let chosen = knapsack(&candidates, usage.fullest().1.saturating_sub(room));
+        let together = if chosen.len() > 1 {
+            trial(chosen.iter().map(|&place| candidates[place].again.clone()).collect())
+        } else {
+            None
+        };
+        let better = together.or_else(|| {
+            candidates.truncate(MOST_TRIALS);
+            candidates.into_iter().find_map(|candidate| trial(vec![candidate.again]))
+        });
+        let Some(better) = better else { break };
+        let before = (std::mem::replace(&mut program, better.0), std::mem::replace(&mut usage, better.1));
+        if smallest.as_ref().is_none_or(|(_, smallest)| before.1.total() < smallest.total()) {
+            smallest = Some(before);
+        }
+    }
+    match smallest {
+        Some(smallest) if smallest.1.total() < usage.total() => smallest,
+        _ => (program, usage),
+    }
+}
+
+/// A value that could be recomputed, its size, and what that costs.
+struct Candidate {
+    again: Again,
+    bytes: usize,
+    cost: f64,
+}
+
+/// The cheapest candidates, independent of each other, that free at least `missing` bytes; as many as there are if they do not suffice.
+/// Candidates come in the order of their cost per byte.
+fn knapsack(candidates: &[Candidate], missing: usize) -> Vec<usize> {
+    let mut items: Vec<usize> = Vec::new();
+    for (place, candidate) in candidates.iter().enumerate() {
+        let reads = |one: &Again, other: &Again| {
+            one.apart.contains(&other.value) || one.equations.iter().any(|i| other.equations.contains(i))
+        };
+        let alone = items.iter().all(|&other| {
+            let other = &candidates[other].again;
+            !reads(&candidate.again, other) && !reads(other, &candidate.again)
+        });
+        if alone && items.len() < MOST_ITEMS {
+            items.push(place);
+        }
+    }
+    let all: usize = items.iter().map(|&place| candidates[place].bytes).sum();
+    if all <= missing {
+        return items;
+    }
+    // least[shares]: the least cost that frees so many shares, at most all of them. Sizes are rounded down, so that nothing is missing.
+    let share = missing.div_ceil(SHARES).max(1);
+    let mut least = vec![f64::INFINITY; SHARES + 1];
+    least[0] = 0.0;
+    let mut takes = vec![[false; SHARES + 1]; items.len()];
+    for (number, &place) in items.iter().enumerate() {
+        let Candidate { bytes, cost, .. } = candidates[place];
+        let shares = (bytes / share).min(SHARES);
+        let before = least.clone();
+        for to in 1..=SHARES {
+            let from = to.saturating_sub(shares);
+            if shares > 0 && before[from] + cost < least[to] {
+                least[to] = before[from] + cost;
+                takes[number][to] = true;
+            }
+        }
+    }
+    if least[SHARES].is_infinite() {
+        // Rounding has taken too much: in the order of cost per byte.
+        let mut freed = 0;
+        items.retain(|&place| {
+            let taken = freed < missing;
+            freed += if taken { candidates[place].bytes } else { 0 };
+            taken
+        });
+        return items;
+    }
+    let (mut chosen, mut left) = (Vec::new(), SHARES);
+    for (number, &place) in items.iter().enumerate().rev() {
+        if takes[number][left] {
+            chosen.push(place);
+            left = left.saturating_sub((candidates[place].bytes / share).min(SHARES));
+        }
+    }
+    chosen
 }
 
 /// The memory usage of a program's plan over time.
@@ -115,23 +236,22 @@ impl Usage {
     }
 
     /// Values that are alive but not used at the peak, with the equations that recompute each; the cheapest for their size first.
-    fn candidates(&self, program: &Program, target: &Target) -> Vec<Again> {
+    fn candidates(&self, program: &Program, target: &Target) -> Vec<Candidate> {
         let (fullest, _) = self.fullest();
         let costs = program.costs();
-        let cost = |again: &Again| {
-            let flops: f64 =
-                again.equations.iter().map(|&i| costs[i].flops + target.flops_per_byte * costs[i].bytes).sum();
-            flops / program.spec(again.value).bytes() as f64
-        };
         let waits = |var: &Var| {
             let (written, read) = (self.buffers.times.written[var.index()], self.buffers.times.read[var.index()]);
             self.is_in_workspace(*var) && written.is_some_and(|step| step < fullest) && fullest < read
         };
+        let candidate = |again: Again| {
+            let cost = again.equations.iter().map(|&i| target.weight(costs[i])).sum();
+            Candidate { bytes: program.spec(again.value).bytes(), cost, again }
+        };
         let vars = (0..program.variables()).map(Var::new).filter(waits);
-        let mut found: Vec<(f64, Again)> =
-            vars.filter_map(|var| self.again(program, var, fullest)).map(|again| (cost(&again), again)).collect();
-        found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        found.into_iter().map(|(_, again)| again).collect()
+        let mut found: Vec<Candidate> =
+            vars.filter_map(|var| self.again(program, var, fullest)).map(candidate).collect();
+        found.sort_by(|a, b| (a.cost / a.bytes as f64).total_cmp(&(b.cost / b.bytes as f64)));
+        found
     }
 
     fn is_in_workspace(&self, var: Var) -> bool {

@@ -37,6 +37,8 @@ pub enum Placed<L = Vec<PlacedLoop>> {
         writes: Vec<(Span, Spec)>,
         /// The line of the call.
         line: Option<Line>,
+        /// The index of its equation in the program.
+        equation: usize,
         /// A loop over the result.
         then: Option<Box<L>>,
     },
@@ -54,6 +56,8 @@ pub enum Placed<L = Vec<PlacedLoop>> {
         writes: Vec<(Span, Spec)>,
         /// The scratch memory that it needs.
         scratch: Span,
+        /// The index of its equation in the program.
+        equation: usize,
     },
     /// A copy.
     Copy {
@@ -143,13 +147,13 @@ impl<L> Placed<L> {
     fn map<M>(self, f: &mut dyn FnMut(L, Option<Led>) -> M) -> Placed<M> {
         match self {
             Placed::Loops(loops) => Placed::Loops(f(loops, None)),
-            Placed::Call { op, attrs, reads, writes, line, then } => {
+            Placed::Call { op, attrs, reads, writes, line, equation, then } => {
                 let led = || Led { reads: reads.iter().map(|read| read.span).collect(), result: writes[0].0 };
                 let then = then.map(|loops| Box::new(f(*loops, Some(led()))));
-                Placed::Call { op, attrs, reads, writes, line, then }
+                Placed::Call { op, attrs, reads, writes, line, equation, then }
             }
-            Placed::Flow { name, flow, gathered, reads, writes, scratch } => {
-                Placed::Flow { name, flow: Box::new(flow.map(f)), gathered, reads, writes, scratch }
+            Placed::Flow { name, flow, gathered, reads, writes, scratch, equation } => {
+                Placed::Flow { name, flow: Box::new(flow.map(f)), gathered, reads, writes, scratch, equation }
             }
             Placed::Copy { read, write } => Placed::Copy { read, write },
         }

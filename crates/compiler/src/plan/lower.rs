@@ -98,6 +98,7 @@ fn call(program: &Program, views: &Views, number: usize) -> Call {
         operands: equation.inputs.iter().map(operand).collect(),
         outputs: equation.outputs.iter().map(|var| (*var, program.spec(*var).clone())).collect(),
         line: equation.line,
+        equation: number,
         then: None,
     }
 }

@@ -19,21 +19,23 @@ mod steps;
 mod summary;
 mod target;
 mod tiled;
+mod tradeoff;
 mod views;
 
 use crate::location::Line;
 use crate::{Error, Tensor};
 #[doc(hidden)]
-pub use budget::within;
+pub use budget::{towards, within};
 pub use data::{FlowPlan, Led, Placed, Plan, Read};
 pub use loops::{Apply, Instruction, Loop, PlacedLoop};
 pub use run::{Host, Input, LoopKernel};
 use std::time::Duration;
-pub use summary::PlanSummary;
+pub use summary::{PlanSummary, WorkspacePiece};
 pub use target::Target;
 #[doc(hidden)]
 pub use tiled::runner;
 pub use tiled::{Cpu, TiledLoops};
+pub use tradeoff::Tradeoff;
 
 /// A machine that runs plans.
 pub trait Backend: Send + Sync {

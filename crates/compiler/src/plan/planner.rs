@@ -37,9 +37,9 @@ impl Plan {
         };
         let place = |(number, step): (usize, Step)| match step {
             Step::Loops(loops) => Placed::Loops(loops.into_iter().map(placed).collect()),
-            Step::Call(Call { op, attrs, operands, outputs, line, then }) => {
+            Step::Call(Call { op, attrs, operands, outputs, line, equation, then }) => {
                 let then = then.map(|one| Box::new(vec![placed(*one)]));
-                Placed::Call { op, attrs, reads: reads(operands), writes: writes(outputs), line, then }
+                Placed::Call { op, attrs, reads: reads(operands), writes: writes(outputs), line, equation, then }
             }
             Step::Flow { call, flow, gathered } => {
                 let scratch = Span { region: ARENA, start: buffers.scratch[number], length: flow.scratch.bytes };
@@ -51,7 +51,8 @@ impl Plan {
                     (std::mem::replace(&mut reads[place], Read { span: aside, spec, layout }), aside)
                 };
                 let gathered = gathered.into_iter().map(gather).collect();
-                Placed::Flow { name: call.op.name(), flow, gathered, reads, writes: writes(call.outputs), scratch }
+                let (name, equation) = (call.op.name(), call.equation);
+                Placed::Flow { name, flow, gathered, reads, writes: writes(call.outputs), scratch, equation }
             }
         };
         let mut steps: Vec<Placed> = steps.into_iter().enumerate().map(place).collect();

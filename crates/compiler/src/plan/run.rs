@@ -146,7 +146,7 @@ impl<L: LoopKernel> Placed<L> {
                 gathered.iter().for_each(|(read, write)| read.copy(memory, *write));
                 flow.run(memory, nested, *scratch, reads, writes, line)
             }
-            Placed::Call { op, attrs, reads, writes, line: own, then } => {
+            Placed::Call { op, attrs, reads, writes, line: own, then, .. } => {
                 let run = |bytes: &[&[u8]], out: &mut [&mut [u8]]| {
                     // Filled in place: moving them would take longer than a small kernel.
                     let (mut views, mut outs) = (SmallVec::<[View<'_>; 16]>::new(), SmallVec::<[Out<'_>; 8]>::new());

@@ -35,6 +35,8 @@ pub(super) struct Call {
     pub operands: Vec<Operand>,
     pub outputs: Vec<(Var, Spec)>,
     pub line: Option<Line>,
+    /// Its index in the program.
+    pub equation: usize,
     /// A loop over its result.
     pub then: Option<Box<LoopStep>>,
 }

@@ -1,10 +1,11 @@
 //! Human-readable summaries of plans.
 
-use super::buffers::Regions;
+use super::buffers::{ARENA, Regions};
 use super::{Placed, PlacedLoop, Plan, Target};
-use crate::primitive::Spec;
+use crate::ground::internal::BARRIER;
+use crate::primitive::{Cost, Spec};
 use crate::program::{Program, Var};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +25,41 @@ use wengert_kernels::memory::Span;
 pub struct PlanSummary {
     program: Arc<Program>,
     kernels: Vec<Kernel>,
+    pieces: Vec<WorkspacePiece>,
     workspace_bytes: usize,
     constant_bytes: usize,
     input_bytes: usize,
     output_bytes: usize,
     /// Milliseconds per call for every kernel, if measured.
     times: Vec<f64>,
+    /// Milliseconds of a whole call, if measured.
+    wall: Option<f64>,
+    /// The program before a memory budget made it recompute values.
+    pub(super) before: Arc<Program>,
+    /// The input that each output updates.
+    pub(super) updates: Vec<Option<usize>>,
+    pub(super) target: Target,
+}
+
+/// A piece of a plan's workspace: some bytes, and the kernels that need them. Pieces never overlap: a kernel that overwrites what it reads
+/// begins a new piece.
+///
+/// ```
+/// use wengert::prelude::*;
+/// use wengert::WorkspacePiece;
+/// let plan = compile(|x: &Tensor| x.matmul(x).matmul(x)).plan(&Tensor::zeros([16, 16]));
+/// assert_eq!(plan.pieces()[0], WorkspacePiece { start: 0, bytes: 8 * 16 * 16, first: 0, last: plan.kernels() - 1 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkspacePiece {
+    /// The first byte.
+    pub start: usize,
+    /// The number of bytes.
+    pub bytes: usize,
+    /// The kernel that writes them.
+    pub first: usize,
+    /// The last kernel that reads them.
+    pub last: usize,
 }
 
 /// What is known of a kernel.
@@ -40,13 +70,58 @@ struct Kernel {
     sources: Vec<usize>,
     operands: Vec<Var>,
     results: Vec<usize>,
+    call: Option<usize>,
+    /// The bytes that its loops read and write, other than the result of the call before them.
+    loop_bytes: usize,
 }
 
 impl PlanSummary {
-    /// Adds the times of `calls` calls.
+    /// Adds the times of `calls` calls, which took `wall` in all.
     #[doc(hidden)]
-    pub fn with_times(self, times: &[Duration], calls: usize) -> PlanSummary {
-        PlanSummary { times: times.iter().map(|time| time.as_secs_f64() * 1e3 / calls as f64).collect(), ..self }
+    pub fn with_times(self, times: &[Duration], wall: Duration, calls: usize) -> PlanSummary {
+        let per_call = |time: &Duration| time.as_secs_f64() * 1e3 / calls as f64;
+        PlanSummary { times: times.iter().map(per_call).collect(), wall: Some(per_call(&wall)), ..self }
+    }
+
+    /// The milliseconds of a whole call, with everything between kernels; `None` unless measured by `profile`.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::ones([4, 4]);
+    /// let plan = compile(|x: &Tensor| x.exp().matmul(x)).profile(&x, 10);
+    /// assert!(plan.times().iter().sum::<f64>() <= plan.wall().unwrap());
+    /// ```
+    pub fn wall(&self) -> Option<f64> {
+        self.wall
+    }
+
+    /// Says that the program is this one with values that are computed again.
+    #[doc(hidden)]
+    pub fn from_program(self, before: Program) -> PlanSummary {
+        PlanSummary { before: Arc::new(before), ..self }
+    }
+
+    /// How many equations a memory budget made the program repeat.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let chain = |x: &Tensor| (0..24).fold(x.clone(), |y, _| y.matmul(x).tanh()).sum();
+    /// let x = Tensor::ones([96, 96]) / 96.0;
+    /// let free = compile(grad(chain)).plan(&x);
+    /// let half = compile(grad(chain)).within(free.total_bytes() / 2).plan(&x);
+    /// assert_eq!(free.repeated_equations(), 0);
+    /// assert!(half.repeated_equations() > 0 && half.repeated_cost().flops > 0.0);
+    /// assert!(half.to_string().contains(&format!("{} equations repeated", half.repeated_equations())));
+    /// ```
+    pub fn repeated_equations(&self) -> usize {
+        let count = |program: &Program| program.equations().iter().filter(|one| !one.op.is(&BARRIER)).count();
+        count(&self.program).saturating_sub(count(&self.before))
+    }
+
+    /// What the repeated equations cost.
+    pub fn repeated_cost(&self) -> Cost {
+        let (now, before) = (self.program.cost(), self.before.cost());
+        Cost { flops: (now.flops - before.flops).max(0.0), bytes: (now.bytes - before.bytes).max(0.0) }
     }
 
     /// The milliseconds per call for every kernel; empty unless measured by `profile`.
@@ -93,11 +168,40 @@ impl PlanSummary {
         &self.kernels[kernel].equations
     }
 
+    /// The equation of a kernel that is a call, a loop or a branch of the program, as an index into those of the
+    /// [`program`](PlanSummary::program).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| x.exp().matmul(x)).plan(&Tensor::zeros([4, 4]));
+    /// assert_eq!((plan.kernel_call(0), plan.kernel_call(1)), (None, Some(1)));
+    /// ```
+    pub fn kernel_call(&self, kernel: usize) -> Option<usize> {
+        self.kernels[kernel].call
+    }
+
+    /// The work of every kernel. A fused loop reads what it is given and writes what others need: its intermediate values cost nothing.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| x.exp().tanh()).plan(&Tensor::zeros([100]));
+    /// assert_eq!((plan.costs()[0].flops, plan.costs()[0].bytes), (200.0, 1600.0));
+    /// ```
+    pub fn costs(&self) -> Vec<Cost> {
+        let costs = self.program.costs();
+        let cost = |kernel: &Kernel| {
+            let called = kernel.call.map(|equation| costs[equation]).unwrap_or_default();
+            let looped: f64 = kernel.equations.iter().map(|equation| costs[*equation].flops).sum();
+            Cost { flops: called.flops + looped, bytes: called.bytes + kernel.loop_bytes as f64 }
+        };
+        self.kernels.iter().map(cost).collect()
+    }
+
     /// The kernels that compute what a kernel reads, in their order.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// let plan = compile(|x: &Tensor| x.matmul(x).exp().matmul(x)).plan(&Tensor::zeros([200, 200]));
+    /// let plan = compile(|x: &Tensor| x.matmul(x).matmul(x)).plan(&Tensor::zeros([200, 200]));
     /// assert_eq!(plan.kernel_sources(plan.kernels() - 1), [plan.kernels() - 2]);
     /// ```
     pub fn kernel_sources(&self, kernel: usize) -> &[usize] {
@@ -124,6 +228,18 @@ impl PlanSummary {
     /// ```
     pub fn kernel_results(&self, kernel: usize) -> &[usize] {
         &self.kernels[kernel].results
+    }
+
+    /// What the workspace holds, in the order in which it is written.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| x.matmul(x).cumsum(0).matmul(x)).plan(&Tensor::zeros([16, 16]));
+    /// let lives: Vec<(usize, usize)> = plan.pieces().iter().map(|piece| (piece.first, piece.last)).collect();
+    /// assert_eq!(lives, [(0, 1), (1, 2)]);
+    /// ```
+    pub fn pieces(&self) -> &[WorkspacePiece] {
+        &self.pieces
     }
 
     /// The bytes that a call needs besides its inputs, constants and outputs.
@@ -155,6 +271,16 @@ impl fmt::Display for PlanSummary {
             megabytes(self.output_bytes),
             megabytes(self.workspace_bytes),
             megabytes(self.total_bytes())
+        )?;
+        let (repeated, cost) = (self.repeated_equations(), self.repeated_cost());
+        if repeated == 0 {
+            return Ok(());
+        }
+        let share = 100.0 * self.target.weight(cost) / self.target.weight(self.before.cost()).max(1.0);
+        let (flops, bytes) = (cost.flops / 1e6, cost.bytes / 1e6);
+        writeln!(
+            f,
+            "{repeated} equations repeated to save memory: {flops:.3} Mflop, {bytes:.3} MB moved, {share:.1} % more work"
         )
     }
 }
@@ -177,14 +303,20 @@ impl Plan {
     pub fn summary(&self, program: &Program) -> PlanSummary {
         let bytes = |vars: &mut dyn Iterator<Item = &Var>| vars.map(|var| program.spec(*var).bytes()).sum();
         let fresh = program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
+        let program_of = Arc::new(program.clone());
         PlanSummary {
-            program: Arc::new(program.clone()),
+            before: program_of.clone(),
+            program: program_of,
+            updates: self.updates.clone(),
+            target: Target::CPU,
             kernels: self.kernels(program),
+            pieces: self.pieces(),
             workspace_bytes: self.arena,
             constant_bytes: bytes(&mut program.captures().iter().map(|(var, _)| var)),
             input_bytes: bytes(&mut program.inputs().iter()),
             output_bytes: bytes(&mut fresh.map(|(var, _)| var)),
             times: Vec::new(),
+            wall: None,
         }
     }
 
@@ -212,9 +344,40 @@ impl Plan {
             let results = writes.iter().filter_map(|span| outputs.get(&span.region).copied()).collect();
             written.extend(writes.into_iter().map(|span| (span, number)));
             let equations = step.loops().iter().flat_map(|one| one.equations.iter().copied()).collect();
-            kernels.push(Kernel { text: step.text(program), equations, sources, operands, results });
+            let (call, loop_bytes) = (step.equation(), step.loop_bytes());
+            kernels.push(Kernel { text: step.text(program), equations, sources, operands, results, call, loop_bytes });
         }
         kernels
+    }
+
+    /// The workspace over time: a piece lasts from the kernel that writes it to the last one that reads it, or to the one before it is
+    /// overwritten in place.
+    fn pieces(&self) -> Vec<WorkspacePiece> {
+        let mut pieces: Vec<WorkspacePiece> = Vec::new();
+        let mut written: FxHashMap<Span, usize> = FxHashMap::default();
+        let is_workspace = |span: &Span| span.region == ARENA && span.length > 0;
+        for (number, step) in self.steps.iter().enumerate() {
+            for piece in step.reads().iter().filter_map(|span| written.get(span)) {
+                pieces[*piece].last = number;
+            }
+            let scratch = match step {
+                Placed::Flow { scratch, .. } => Some(*scratch),
+                _ => None,
+            };
+            for span in step.writes().into_iter().chain(scratch).filter(is_workspace) {
+                let old = written.get(&span).map(|piece| &mut pieces[*piece]);
+                // A call and the loop behind it write the same bytes.
+                if old.as_ref().is_some_and(|old| old.first == number) {
+                    continue;
+                }
+                if let Some(old) = old {
+                    old.last = old.last.min(number - 1);
+                }
+                written.insert(span, pieces.len());
+                pieces.push(WorkspacePiece { start: span.start, bytes: span.length, first: number, last: number });
+            }
+        }
+        pieces
     }
 }
 
@@ -225,6 +388,31 @@ impl Placed {
             Placed::Call { then: Some(loops), .. } => loops,
             _ => &[],
         }
+    }
+
+    /// The equation that is called.
+    fn equation(&self) -> Option<usize> {
+        match self {
+            Placed::Call { equation, .. } | Placed::Flow { equation, .. } => Some(*equation),
+            Placed::Loops(_) | Placed::Copy { .. } => None,
+        }
+    }
+
+    /// The bytes that the loops read and write, other than the result of the call before them. Those of a copy too.
+    fn loop_bytes(&self) -> usize {
+        if let Placed::Copy { read, write } = self {
+            return read.span.length + write.length;
+        }
+        let result = match self {
+            Placed::Call { writes, .. } => writes.first().map(|(span, _)| *span),
+            _ => None,
+        };
+        let distinct = |spans: &mut dyn Iterator<Item = Span>| {
+            let spans: FxHashSet<Span> = spans.filter(|span| Some(*span) != result).collect();
+            spans.iter().map(|span| span.length).sum::<usize>()
+        };
+        distinct(&mut self.loops().iter().flat_map(|one| one.reads.iter().copied()))
+            + distinct(&mut self.loops().iter().flat_map(|one| one.writes.iter().copied()))
     }
 
     /// The bytes that were written before and are read.

@@ -1,5 +1,6 @@
 //! The machine properties that planning depends on.
 
+use crate::primitive::Cost;
 use wengert_kernels::tiled::LONGEST_ROW;
 
 /// Limits and sizes for planning; kernels have their own.
@@ -27,6 +28,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// What something costs, in floating-point operations.
+    pub fn weight(&self, cost: Cost) -> f64 {
+        cost.flops + self.flops_per_byte * cost.bytes
+    }
+
     /// The host CPU. Buffers are aligned to cache lines.
     pub const CPU: Target = Target {
         alignment: 64,

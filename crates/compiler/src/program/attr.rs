@@ -27,6 +27,8 @@ pub struct ProgramAttr {
     shared: Arc<Shared>,
     /// Additional state of a recorded call: its pullback.
     record: Option<Arc<dyn Any + Send + Sync>>,
+    /// The most bytes that a call may need.
+    budget: Option<usize>,
 }
 
 struct Shared {
@@ -82,6 +84,7 @@ impl From<Program> for ProgramAttr {
             return ProgramAttr {
                 shared: Arc::new(Shared { number, program, derived: Mutex::default() }),
                 record: None,
+                budget: None,
             };
         }
         let key = key(&program);
@@ -104,7 +107,7 @@ impl From<Program> for ProgramAttr {
             let derived = std::mem::take(&mut *lock(&forgotten.derived));
             drop(derived);
         }
-        ProgramAttr { shared, record: None }
+        ProgramAttr { shared, record: None, budget: None }
     }
 }
 
@@ -165,10 +168,23 @@ impl ProgramAttr {
         self.shared.number
     }
 
+    /// The same program, of which a call may need at most so many bytes. Plans keep to it; programs that are derived from it for calls
+    /// under transforms take it over.
+    #[doc(hidden)]
+    pub fn limited(self, budget: Option<usize>) -> ProgramAttr {
+        ProgramAttr { budget, ..self }
+    }
+
+    /// The most bytes that a call may need, if that is limited.
+    #[doc(hidden)]
+    pub fn budget(&self) -> Option<usize> {
+        self.budget
+    }
+
     /// The same program with a record attached.
     #[doc(hidden)]
     pub fn recorded(&self, record: Arc<dyn Any + Send + Sync>) -> ProgramAttr {
-        ProgramAttr { shared: self.shared.clone(), record: Some(record) }
+        ProgramAttr { record: Some(record), ..self.clone() }
     }
 
     /// The pullback of the recorded call; `None` if the call is not a record.
@@ -180,7 +196,7 @@ impl ProgramAttr {
     /// The same program without its record.
     #[doc(hidden)]
     pub fn bare(&self) -> ProgramAttr {
-        ProgramAttr { shared: self.shared.clone(), record: None }
+        ProgramAttr { record: None, ..self.clone() }
     }
 }
 

@@ -66,8 +66,8 @@ impl Interpreter for Trace {
         operands: &[&Tensor],
         line: Line,
     ) -> Result<Outputs, Error> {
-        if modes::is_packing() && op.effect(&attrs) {
-            return packing::once(level.id, op, || self.stage(level, op, attrs.clone(), operands, line));
+        if modes::is_packing() && packing::is_made_once(op, &attrs) {
+            return packing::once(level.id, (op, &attrs), || self.stage(level, op, attrs.clone(), operands, line));
         }
         self.stage(level, op, attrs, operands, line)
     }

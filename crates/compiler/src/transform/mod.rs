@@ -190,8 +190,9 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
 
     /// Limits the memory of a call to this many bytes, including inputs, constants and outputs ([`total_bytes`](PlanSummary::total_bytes)).
     /// Long-lived values are recomputed when they are read, starting with those that are cheapest for their size. If that is not enough,
-    /// the first call raises an error that says how low it got. This only concerns calls on concrete tensors; calls under a transform or on
-    /// the tape keep what their derivatives read.
+    /// the first call raises an error that says how low it got. On tensors of a transform or of the tape the limit holds for each of the
+    /// programs that run, forward and backward, with everything that one passes to the other
+    /// ([`pullback_program`](Compiled::pullback_program)).
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -149,15 +149,15 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         self.plan.get_or_init(|| {
             let start = Instant::now();
             let (target, updates) = (self.planning.backend.target(), self.updates.clone());
+            let before = self.body.optimised();
             let (program, plan) = match self.planning.budget {
                 None => {
-                    let program = self.body.optimised();
-                    let plan = Plan::new(&program, updates, &target);
-                    (program, plan)
+                    let plan = Plan::new(&before, updates, &target);
+                    (before.clone(), plan)
                 }
-                Some(budget) => within(self.body.optimised(), updates, budget, &target).or_raise(),
+                Some(budget) => within(before.clone(), updates, budget, &target).or_raise(),
             };
-            let summary = plan.summary(&program);
+            let summary = plan.summary(&program).from_program(before);
             let runner = self.planning.backend.runner(plan);
             let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
             let planned =
@@ -186,8 +186,10 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     pub fn profile(&self, calls: usize, mut call: impl FnMut()) -> PlanSummary {
         let (summary, runner) = self.plan();
         runner.watch();
+        let start = Instant::now();
         (0..calls).for_each(|_| call());
-        summary.clone().with_times(&runner.take_times(), calls)
+        let wall = start.elapsed();
+        summary.clone().with_times(&runner.take_times(), wall, calls)
     }
 
     /// Moves the results into `y`.
@@ -449,9 +451,8 @@ fn trace<S: Tree, Y: Tree>(
     Staged {
         signature,
         plan: OnceLock::new(),
-        planning,
         updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
-        body: body.into(),
+        body: ProgramAttr::from(body).limited(planning.budget),
         captured: captured.into_iter().map(Captured::new).collect(),
         program,
         state_structure: Structure(state.structure()),
@@ -460,5 +461,6 @@ fn trace<S: Tree, Y: Tree>(
         output,
         slots: Mutex::default(),
         record: Record::new(line, start),
+        planning,
     }
 }

@@ -6,14 +6,14 @@ mod loops;
 
 #[path = "../../src/plan/tiled/arithmetic.rs"]
 mod arithmetic;
+#[path = "../../src/scheduled/files.rs"]
+mod files;
 #[path = "../../src/plan/graph.rs"]
 mod graph;
 #[path = "../../src/plan/tiled/pairs.rs"]
 mod pairs;
 #[path = "../../src/plan/placement.rs"]
 mod placement;
-#[path = "../../src/program/control/reversal.rs"]
-mod reversal;
 
 // The imports of those files.
-use wengert_compiler::{DType, Error, ground, primitive, registry, rules};
+use wengert_compiler::{DType, Error, ErrorKind, Tensor, ground, primitive, registry, rules};

@@ -1,9 +1,12 @@
 //! How values are saved for backward: hooks may compress or offload them, a checkpoint drops them.
 
 use super::modes;
+use crate::interp::Node;
+use crate::location::Line;
 use crate::primitive::{Attrs, Outputs, Primitive, Saved, Saves, Spec};
 use crate::tensor::Value;
 pub use crate::types::Packed;
+use crate::types::{Recipe, Slot};
 use crate::{Error, ErrorKind, Tensor};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,16 +16,62 @@ thread_local! {
     static SAVERS: RefCell<Vec<Arc<dyn Saver>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Which value of a call is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Operand(usize),
+    Output(usize),
+    Residual,
+}
+
+/// What a value is saved for.
+pub struct Purpose<'e> {
+    /// The call whose rule reads it.
+    pub call: &'static str,
+    pub line: Line,
+    pub origin: Origin,
+    /// The record that made it, if it is an operand with one.
+    pub maker: Option<&'e Arc<Node>>,
+    /// Its slot, if it can be computed again.
+    pub slot: Option<Arc<Slot>>,
+}
+
+impl Purpose<'_> {
+    /// An input of a function that is called as a whole.
+    pub fn input(call: &'static str, line: Line, position: usize) -> Purpose<'static> {
+        Purpose { call, line, origin: Origin::Operand(position), maker: None, slot: None }
+    }
+}
+
 /// Decides how a record stores a saved value.
 pub trait Saver: Send + Sync {
     /// The stored form of a value that a record of `level` saves.
-    fn save(self: Arc<Self>, level: u64, value: &Tensor) -> Saved;
+    fn save(self: Arc<Self>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved;
+
+    /// How a call of `level` that is about to be recorded can be made again, if that may be necessary. `edge` leads to the records of its
+    /// operands.
+    fn recipe<'e>(
+        &self,
+        _level: u64,
+        _call: (&'static dyn Primitive, &Attrs, Saves),
+        _operands: &[&Tensor],
+        _outputs: &[Tensor],
+        _edge: &dyn Fn(usize) -> Option<&'e Arc<Node>>,
+    ) -> Option<Box<Recipe>> {
+        None
+    }
 
     /// Announces a call of `level` whose rules will read `saves`.
     fn expect(&self, _level: u64, _call: (&'static str, &Attrs), _operands: &[&Tensor], _saves: Saves) {}
 
-    /// The outputs of a call with an effect. `run` makes the call on `level`, if it has to be made.
-    fn once(&self, _level: u64, _name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+    /// Whether the outputs of a call without an effect are kept too, so that it is not made again.
+    fn keeps(&self, _call: (&'static dyn Primitive, &Attrs)) -> bool {
+        false
+    }
+
+    /// The outputs of a call with an effect, or of one that some saver [keeps](Saver::keeps). `run` makes the call on `level`, if it has to
+    /// be made.
+    fn once(&self, _level: u64, _call: (&'static dyn Primitive, &Attrs), run: &mut Run<'_>) -> Result<Outputs, Error> {
         run()
     }
 }
@@ -30,16 +79,33 @@ pub trait Saver: Send + Sync {
 /// Makes a call.
 pub type Run<'a> = dyn FnMut() -> Result<Outputs, Error> + 'a;
 
-fn saver() -> Option<Arc<dyn Saver>> {
+/// The saver in force.
+pub fn saver() -> Option<Arc<dyn Saver>> {
     SAVERS.with_borrow(|savers| savers.last().cloned())
 }
 
 /// Stores a value with the saver in force, if there is one.
-pub fn save(level: u64, value: &Tensor) -> Saved {
-    match saver() {
-        Some(saver) => saver.save(level, value),
+pub fn save(level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
+    save_with(saver(), level, value, purpose)
+}
+
+/// Stores a value with this saver, if there is one.
+pub fn save_with(saver: Option<Arc<dyn Saver>>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
+    match saver {
+        Some(saver) => saver.save(level, value, purpose),
         None => Saved::keep(value),
     }
+}
+
+/// What the saver in force needs to repeat a call; only while [`modes::is_packing`].
+pub fn recipe<'e>(
+    level: u64,
+    call: (&'static dyn Primitive, &Attrs, Saves),
+    operands: &[&Tensor],
+    outputs: &[Tensor],
+    edge: &dyn Fn(usize) -> Option<&'e Arc<Node>>,
+) -> Option<Box<Recipe>> {
+    saver()?.recipe(level, call, operands, outputs, edge)
 }
 
 /// Announces a call to the saver in force; only while [`modes::is_packing`].
@@ -50,23 +116,34 @@ pub fn expect(level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], sa
     }
 }
 
-/// The outputs of a call with an effect. `run` makes the call unless one of the savers already has the outputs: a checkpointed function
-/// that is rerun gets those of its first run. Only while [`modes::is_packing`].
+/// Whether a call is made by [`once`]: it has an effect, or one of the savers keeps its outputs. Only while [`modes::is_packing`].
+#[cold]
+pub fn is_made_once(op: &'static dyn Primitive, attrs: &Attrs) -> bool {
+    op.effect(attrs) || SAVERS.with_borrow(|savers| savers.iter().any(|saver| saver.keeps((op, attrs))))
+}
+
+/// The outputs of a call that [is made once](is_made_once). `run` makes the call unless one of the savers already has the outputs: a
+/// checkpointed function that is rerun gets those of its first run. Only while [`modes::is_packing`].
 #[cold]
 pub fn once(
     level: u64,
-    op: &'static dyn Primitive,
+    (op, attrs): (&'static dyn Primitive, &Attrs),
     mut run: impl FnMut() -> Result<Outputs, Error>,
 ) -> Result<Outputs, Error> {
-    fn ask(savers: &[Arc<dyn Saver>], level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+    fn ask(
+        savers: &[Arc<dyn Saver>],
+        level: u64,
+        call: (&'static dyn Primitive, &Attrs),
+        run: &mut Run<'_>,
+    ) -> Result<Outputs, Error> {
         match savers.split_last() {
-            Some((saver, outer)) => saver.once(level, name, &mut || ask(outer, level, name, run)),
+            Some((saver, outer)) => saver.once(level, call, &mut || ask(outer, level, call, run)),
             None => run(),
         }
     }
     let savers = SAVERS.with_borrow(Clone::clone);
     // Calls made inside belong to this call.
-    ask(&savers, level, op.name(), &mut || with_saver(None, &mut run))
+    ask(&savers, level, (op, attrs), &mut || with_saver(None, &mut run))
 }
 
 /// Runs `f` with one more saver, or with none.
@@ -103,7 +180,7 @@ where
     K: Fn(Tensor) -> P + Send + Sync,
     U: Fn(&P) -> Tensor + Send + Sync + 'static,
 {
-    fn save(self: Arc<Self>, _level: u64, value: &Tensor) -> Saved {
+    fn save(self: Arc<Self>, _level: u64, value: &Tensor, _purpose: &Purpose<'_>) -> Saved {
         // Tensors of a level have no values to pack.
         if matches!(value.value, Value::Tracer(_)) {
             return Saved::keep(value);
@@ -126,7 +203,7 @@ impl<P: Send + Sync, U: Fn(&P) -> Tensor + Send + Sync> Packed for PackedBy<P, U
 }
 
 /// Runs hooks without recording, and without applying them to their own values.
-fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
     with_saver(None, || modes::no_grad(f))
 }
 

@@ -104,6 +104,21 @@ impl Tape {
     pub fn rows(&self) -> &[TapeRow] {
         &self.rows
     }
+
+    /// The bytes of memory that the records keep for their rules. What several of them keep counts once; what is packed, promised by a
+    /// checkpoint or evicted does not count.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::linspace(0.0, 1.0, 1000).require_grad();
+    /// // exp keeps its output, which is also what sin keeps.
+    /// assert_eq!(Tape::of(&x.exp().sin()).bytes(), 8000);
+    /// ```
+    pub fn bytes(&self) -> usize {
+        let saved = self.rows.iter().flat_map(|row| &row.saved).filter_map(|(_, value)| value.as_ref()?.holders());
+        let blocks: FxHashMap<usize, usize> = saved.map(|holders| (holders.block, holders.bytes)).collect();
+        blocks.values().sum()
+    }
 }
 
 fn row(node: &Arc<Node>, name: &dyn Fn(&Arc<Node>) -> String) -> TapeRow {

@@ -7,6 +7,7 @@ use crate::primitive::{Attrs, Cost, Gradient, Primitive, Spec, SpecRef};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
+use wengert_kernels::pool;
 
 /// One call of an operation on numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,10 @@ pub struct Timing {
     pub cost: Cost,
     /// The bytes of the results.
     pub bytes: usize,
+    /// The bytes of all tensors when the call began.
+    pub live_before: usize,
+    /// The bytes of all tensors when it had ended.
+    pub live_after: usize,
 }
 
 thread_local! {
@@ -57,25 +62,49 @@ pub fn record_times<R>(f: impl FnOnce() -> R) -> (R, Vec<Timing>) {
 }
 
 /// A rule that runs: when it began, and the number of timings before.
-pub struct RunningRule(Option<(Instant, usize)>);
+pub struct RunningRule {
+    began: Beginning,
+    before: usize,
+}
 
-/// Names the operation whose rule runs next on this thread.
-#[inline]
-pub fn enter_rule(op: &'static dyn Primitive) -> RunningRule {
-    if !modes::records_times() || INSIDE.get() {
-        return RunningRule(None);
+/// When a call began, and the bytes of all tensors then.
+#[derive(Clone, Copy)]
+struct Beginning {
+    time: Instant,
+    live: usize,
+}
+
+impl Beginning {
+    fn now() -> Beginning {
+        Beginning { time: Instant::now(), live: live() }
     }
-    RULE_OF.set(Some(op.name()));
-    RunningRule(Some((Instant::now(), TIMINGS.with_borrow(Vec::len))))
+}
+
+fn live() -> usize {
+    pool::statistics().live_bytes
+}
+
+/// Names the operation whose rule runs next on this thread, if times are asked for. What times is out of the way of the sweep.
+#[inline]
+pub fn enter_rule(op: &'static dyn Primitive) -> Option<Box<RunningRule>> {
+    if modes::records_times() { RunningRule::of(op) } else { None }
 }
 
 impl RunningRule {
+    #[cold]
+    fn of(op: &'static dyn Primitive) -> Option<Box<RunningRule>> {
+        if INSIDE.get() {
+            return None;
+        }
+        RULE_OF.set(Some(op.name()));
+        Some(Box::new(RunningRule { before: TIMINGS.with_borrow(Vec::len), began: Beginning::now() }))
+    }
+
     /// Records the rule itself if it made no call: elementwise rules multiply by slopes directly.
-    #[inline]
-    pub fn leave(self, gradients: &[Gradient]) {
-        if let RunningRule(Some((began, before))) = self
-            && TIMINGS.with_borrow(Vec::len) == before
-        {
+    #[cold]
+    pub fn leave(&self, gradients: &[Gradient]) {
+        let RunningRule { began, before } = *self;
+        if TIMINGS.with_borrow(Vec::len) == before {
             let bytes = gradients.iter().map(|gradient| match gradient {
                 Gradient::Dense(gradient) => gradient.spec().bytes(),
                 Gradient::Zero | Gradient::Patch(_) => 0,
@@ -97,7 +126,7 @@ pub struct Clock {
     operation: &'static str,
     line: Line,
     work: Work,
-    began: Instant,
+    began: Beginning,
 }
 
 /// What the cost of a call follows from.
@@ -132,7 +161,7 @@ impl Clock {
     #[cold]
     fn start(operation: &'static str, line: Line, work: Work) -> Box<Clock> {
         INSIDE.set(true);
-        Box::new(Clock { operation, line, work, began: Instant::now() })
+        Box::new(Clock { operation, line, work, began: Beginning::now() })
     }
 
     /// Records the time until now, for a call with these results.
@@ -154,16 +183,25 @@ impl Clock {
 }
 
 /// Records a call that began then and ends now.
-fn push(operation: &'static str, rule_of: Option<&'static str>, line: Line, began: Instant, cost: Cost, bytes: usize) {
+fn push(
+    operation: &'static str,
+    rule_of: Option<&'static str>,
+    line: Line,
+    began: Beginning,
+    cost: Cost,
+    bytes: usize,
+) {
     let timing = Timing {
         operation,
         rule_of,
         is_backward: location::is_inherited(),
         line: location::shown(location::resolve(line)),
-        start: BEGINNING.get().map_or(Duration::ZERO, |beginning| began.duration_since(beginning)),
-        duration: began.elapsed(),
+        start: BEGINNING.get().map_or(Duration::ZERO, |beginning| began.time.duration_since(beginning)),
+        duration: began.time.elapsed(),
         cost,
         bytes,
+        live_before: began.live,
+        live_after: live(),
     };
     TIMINGS.with_borrow_mut(|timings| timings.push(timing));
 }

@@ -5,10 +5,12 @@
 
 mod attr;
 mod batched;
+mod numeric;
 
 pub use crate::primitive::{Form, Function, Residual};
 pub use attr::{FunctionAttr, attrs_of, recorded, staged};
 pub use batched::Batched;
+pub use numeric::{Numeric, completed};
 
 use crate::bind::try_bind;
 use crate::error::OrRaise;

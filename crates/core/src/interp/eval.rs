@@ -20,11 +20,11 @@ fn infer(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Res
     }
 }
 
-/// The outputs, without a node in any graph. Outputs of a call with an effect that a checkpoint has kept are not computed again.
+/// The outputs, without a node in any graph. Outputs that a checkpoint has kept are not computed again.
 #[inline]
 pub fn apply_once(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
-    match modes::is_packing() && op.effect(attrs) {
-        true => packing::once(0, op, || apply(op, attrs, operands)),
+    match modes::is_packing() && packing::is_made_once(op, attrs) {
+        true => packing::once(0, (op, attrs), || apply(op, attrs, operands)),
         false => apply(op, attrs, operands),
     }
 }

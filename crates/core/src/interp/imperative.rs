@@ -96,7 +96,7 @@ pub fn apply_function(
     // If nothing is recorded, a leaf is an ordinary value.
     let call = || Ok(Outputs::from(function.call(&plain(operands))));
     let outputs = match modes::is_packing() && op.effect(attrs) {
-        true => packing::once(0, op, call)?,
+        true => packing::once(0, (op, attrs), call)?,
         false => call()?,
     };
     expect_concrete(function, operands, &outputs)?;

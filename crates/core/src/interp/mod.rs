@@ -20,4 +20,5 @@ pub use crate::types::{Content, Interpreter, Level, Node, Role, Tracer, unroll};
 pub use apart::Apart;
 pub use level::OpenLevel;
 pub use push::push;
+pub(crate) use sweep::freed;
 pub use sweep::{Sweep, SweepOptions};

@@ -3,10 +3,11 @@
 //! Identifiers come from one counter, so creation order is a topological order and the reverse sweep is a loop. Edges own the records they
 //! lead to. A record owns neither its gradient slot nor its outputs, so there are no cycles.
 
-use crate::autograd::{modes, packing};
+use crate::autograd::modes;
+use crate::autograd::packing::{self, Origin, Purpose};
 use crate::location::Line;
 use crate::primitive::{Attrs, Held, Kept, Mask, Primitive, Rule, Saved, Saves};
-use crate::types::{Call, Edges, Extras, Node, Role, SavedList, State};
+use crate::types::{Call, Edges, Extras, Node, Recipe, Role, SavedList, State};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -131,10 +132,23 @@ impl Node {
                 }
             }
         }
+        let mut recipe = None;
         let saved = match (packing, imperative) {
-            (false, true) => save(op, &attrs, saves, operands, outputs, Saved::keep_value),
-            (false, false) => save(op, &attrs, saves, operands, outputs, Saved::keep),
-            (true, _) => save(op, &attrs, saves, operands, outputs, |value| packing::save(level, value)),
+            (false, true) => save(op, &attrs, saves, operands, outputs, |value, _| Saved::keep_value(value)),
+            (false, false) => save(op, &attrs, saves, operands, outputs, |value, _| Saved::keep(value)),
+            (true, _) => {
+                recipe = packing::recipe(level, (op, &attrs, saves), operands, outputs, &edge);
+                let keep = |value: &Tensor, origin: Origin| {
+                    let maker = if let Origin::Operand(position) = origin { edge(position) } else { None };
+                    let slot = match origin {
+                        Origin::Operand(_) => maker.and_then(|node| node.slot()),
+                        Origin::Output(position) => recipe.as_ref().map(|recipe| recipe.output(position).clone()),
+                        Origin::Residual => recipe.as_ref().and_then(|recipe| recipe.residual().cloned()),
+                    };
+                    packing::save(level, value, &Purpose { call: op.name(), line, origin, maker, slot })
+                };
+                save(op, &attrs, saves, operands, outputs, keep)
+            }
         };
         let edges = match operands.len() {
             0..=2 => Edges::Two([edge_at(&edge, operands, 0), edge_at(&edge, operands, 1)]),
@@ -143,6 +157,10 @@ impl Node {
         let node = Node::build(Role::Operation, Call::new(op, attrs), line, edges, saved);
         if marks != 0 {
             node.tag.fetch_or(marks, Ordering::Relaxed);
+        }
+        if let Some(recipe) = recipe {
+            recipe.belongs_to(&node);
+            node.state().extras.get_or_insert_default().recipe = Some(recipe);
         }
         node
     }
@@ -332,6 +350,9 @@ impl Node {
         if let Some(this) = attach {
             attach_to_graph(this, saves, &mut kept);
         }
+        if !keep {
+            self.drop_recipe();
+        }
         let mut rule = Rule::from_parts(op.name(), attrs, needed, saves, kept);
         rule.is_restored = is_restored;
         Ok(Some(rule))
@@ -346,7 +367,21 @@ impl Node {
         self.op().vjp_direct(self.wanted(), cotangent, Held(list), give);
         if cotangent.is_none() && !keep {
             *list = [Saved::Nothing, Saved::Nothing];
+            if let Some(extras) = &mut state.extras {
+                extras.recipe = None;
+            }
         }
+    }
+
+    /// Reads how the call is repeated, if that is known.
+    pub fn recipe<R>(&self, f: impl FnOnce(&Recipe) -> R) -> Option<R> {
+        self.state().extras.as_ref()?.recipe.as_deref().map(f)
+    }
+
+    /// A record that is used up holds nothing.
+    fn drop_recipe(&self) {
+        let recipe = self.state().extras.as_mut().and_then(|extras| extras.recipe.take());
+        drop(recipe);
     }
 
     /// Reads or changes the extras of a record, if it has any.
@@ -427,25 +462,26 @@ fn save(
     saves: Saves,
     operands: &[&Tensor],
     outputs: &[Tensor],
-    keep: impl Fn(&Tensor) -> Saved,
+    keep: impl Fn(&Tensor, Origin) -> Saved,
 ) -> SavedList {
     let residual = saves.residual.then(|| {
         let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
         // A residual carries no derivative: it is computed from plain values.
         let operands: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.plain()).collect();
         let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
-        keep(&op.residual(attrs, &operands, &outputs).plain())
+        keep(&op.residual(attrs, &operands, &outputs).plain(), Origin::Residual)
     });
     let places = || {
-        (saves.operands.iter().map(|position| keep(operands[position])))
+        (saves.operands.iter().map(|position| keep(operands[position], Origin::Operand(position))))
             .chain(saves.shapes.iter().map(|position| Saved::Shape(Box::new(operands[position].spec()))))
-            .chain(saves.outputs.iter().map(|position| keep(&outputs[position])))
+            .chain(saves.outputs.iter().map(|position| keep(&outputs[position], Origin::Output(position))))
             .chain(residual)
     };
     // Nearly all calls save only operands, or one output.
     let only_operands = saves == Saves { operands: saves.operands, ..Saves::NOTHING };
     let mut positions = saves.operands.iter();
-    let mut next_operand = || positions.next().map_or(Saved::Nothing, |position| keep(operands[position]));
+    let mut next_operand =
+        || positions.next().map_or(Saved::Nothing, |position| keep(operands[position], Origin::Operand(position)));
     if only_operands && saves.operands.count() <= 2 {
         return SavedList::Two([next_operand(), next_operand()]);
     }

@@ -469,7 +469,9 @@ impl<'g> Sweep<'g> {
         }
         let adjoints = &mut self.pending[place].adjoints;
         let gradients = op.vjp(&rule, adjoints);
-        running.leave(&gradients);
+        if let Some(running) = running {
+            running.leave(&gradients);
+        }
         drop(rule);
         // Adjoints that the rule did not take are dropped now, not when the entry is reused.
         adjoints.clear();
@@ -614,7 +616,7 @@ fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn freed(node: &Node) -> Error {
+pub(crate) fn freed(node: &Node) -> Error {
     let name = match node.role() {
         Role::Operation => node.op().name(),
         _ => "output",

@@ -7,18 +7,21 @@
 //!
 //! A nested region promises its inputs too, so the outer region keeps nothing of it.
 //!
-//! The outputs of calls with an effect are kept by all enclosing regions: the second run receives them and does not repeat the calls.
+//! The outputs of calls with an effect are kept by all enclosing regions: the second run receives them and does not repeat the calls. A
+//! policy can keep those of other calls too; they are saved as the inputs are.
 
+use super::verify::{Expected, Place, Verify};
 use crate::autograd::modes::{self, Stopped};
-use crate::autograd::packing::{self, Packed, Run, Saver, with_saver};
+use crate::autograd::packing::{self, Packed, Purpose, Run, Saver, with_saver};
 use crate::bind::bind1;
 use crate::ground::internal::barrier::BARRIER;
 use crate::interp::Level;
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Outputs, Saved, Saves, Spec};
+use crate::primitive::{Attrs, Outputs, Primitive, Saved, Saves};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -41,16 +44,43 @@ pub struct Region {
     stopped: Stopped,
     lists: Mutex<Lists>,
     run_state: Mutex<RunState>,
-    effects: Effects,
+    kept: KeptCalls,
 }
 
-/// The calls with an effect in the first run: each operation and its outputs.
-type Effects = Arc<Mutex<Vec<(&'static str, Outputs)>>>;
+/// The calls of the first run that are not made again: each operation and its outputs.
+type KeptCalls = Arc<Mutex<Vec<(&'static str, SmallVec<[Saved; 1]>)>>>;
 
-/// The function to rerun, and its inputs.
+/// Whether the outputs of a call are kept.
+pub type Keeps = dyn Fn(&'static dyn Primitive, &Attrs) -> bool + Send + Sync;
+
+/// Where the inputs come from when the function is rerun.
+pub enum Inputs {
+    /// They were saved.
+    Saved(Vec<Saved>),
+    /// They are computed from other values. Then the numbers of the second run differ from those of the first by rounding errors, up to
+    /// this part of them.
+    Rebuilt {
+        /// Computes them.
+        rebuild: Box<dyn Fn() -> Result<Vec<Tensor>, Error> + Send + Sync>,
+        /// The part.
+        tolerance: f64,
+    },
+}
+
+/// The function to rerun, its inputs, and what both runs have in common.
 struct Rerun {
     run: Box<Function>,
-    inputs: Vec<Saved>,
+    inputs: Inputs,
+    keeps: Option<Arc<Keeps>>,
+    /// Keeps outputs for this region.
+    outer: Option<Arc<dyn Saver>>,
+    verify: Verify,
+}
+
+impl Rerun {
+    fn tolerance(&self) -> f64 {
+        if let Inputs::Rebuilt { tolerance, .. } = self.inputs { tolerance } else { 0.0 }
+    }
 }
 
 /// The state of the run that made the promises.
@@ -84,28 +114,54 @@ impl Calls {
 /// The values that one level saves in a region.
 #[derive(Default)]
 struct List {
-    /// For each promised value, the calls made before it was saved.
-    promised: Vec<Calls>,
+    promised: Vec<Promised>,
     calls: Calls,
     /// Values of the latest run that have not been taken yet.
     values: Vec<Option<Tensor>>,
 }
 
+/// A value that the second run has to save again.
+struct Promised {
+    /// The calls made before it was saved.
+    calls: Calls,
+    expected: Expected,
+}
+
 impl Region {
     /// A region for one run on these inputs, which are saved like any other value.
-    pub fn new(inputs: &[&Tensor], run: impl Fn(Vec<Tensor>) + Send + Sync + 'static, line: Line) -> Arc<Region> {
-        let inputs = inputs.iter().map(|input| packing::save(INPUTS, input)).collect();
-        let source = Arc::new(Rerun { run: Box::new(run), inputs });
-        Region::again(source, line, Level::newest(), modes::stopped(), Effects::default())
+    pub fn new(
+        inputs: &[&Tensor],
+        keeps: Option<Arc<Keeps>>,
+        run: impl Fn(Vec<Tensor>) + Send + Sync + 'static,
+        line: Line,
+    ) -> Arc<Region> {
+        // Inputs keep their place in the graph, which the second run needs, so no slot holds them.
+        let save = |(position, input): (usize, &&Tensor)| {
+            packing::save(INPUTS, input, &Purpose::input("checkpoint", line, position))
+        };
+        let inputs = Inputs::Saved(inputs.iter().enumerate().map(save).collect());
+        Region::from_inputs(inputs, keeps, run, line)
     }
 
-    fn again(source: Arc<Rerun>, line: Line, newest: u64, stopped: Stopped, effects: Effects) -> Arc<Region> {
+    /// A region for one run, with this way to get the inputs again.
+    pub fn from_inputs(
+        inputs: Inputs,
+        keeps: Option<Arc<Keeps>>,
+        run: impl Fn(Vec<Tensor>) + Send + Sync + 'static,
+        line: Line,
+    ) -> Arc<Region> {
+        let (outer, verify) = (packing::saver(), Verify::current());
+        let source = Arc::new(Rerun { run: Box::new(run), inputs, keeps, outer, verify });
+        Region::again(source, line, Level::newest(), modes::stopped(), KeptCalls::default())
+    }
+
+    fn again(source: Arc<Rerun>, line: Line, newest: u64, stopped: Stopped, kept: KeptCalls) -> Arc<Region> {
         let (source, run_state) = (Some(source), Mutex::new(RunState::Running));
-        Arc::new(Region { source, line, newest, stopped, lists: Mutex::default(), run_state, effects })
+        Arc::new(Region { source, line, newest, stopped, lists: Mutex::default(), run_state, kept })
     }
 
-    fn effects(&self) -> MutexGuard<'_, Vec<(&'static str, Outputs)>> {
-        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Vec<(&'static str, SmallVec<[Saved; 1]>)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn source(&self) -> &Arc<Rerun> {
@@ -134,7 +190,9 @@ impl Region {
     }
 
     fn promised(&self, level: u64) -> Vec<Calls> {
-        self.lists().get(&level).map_or_else(Vec::new, |list| list.promised.clone())
+        self.lists()
+            .get(&level)
+            .map_or_else(Vec::new, |list| list.promised.iter().map(|promised| promised.calls).collect())
     }
 
     /// Value `index` of `level`. If it has to be recomputed, so are the others, and those of `beside`.
@@ -156,12 +214,17 @@ impl Region {
     }
 
     fn compute_again(&self, level: u64) -> Result<MutexGuard<'_, Lists>, Error> {
-        let Rerun { run, inputs } = &**self.source();
-        let inputs = inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
-        let below = Region::again(self.source().clone(), self.line, self.newest, self.stopped, self.effects.clone());
+        let Rerun { run, inputs, .. } = &**self.source();
+        let inputs = match inputs {
+            Inputs::Saved(inputs) => {
+                inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?
+            }
+            Inputs::Rebuilt { rebuild, .. } => rebuild()?,
+        };
+        let below = Region::again(self.source().clone(), self.line, self.newest, self.stopped, self.kept.clone());
         let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
         let again =
-            Arc::new(Again { wanted, below: below.clone(), found: Mutex::default(), effects: AtomicUsize::new(0) });
+            Arc::new(Again { wanted, below: below.clone(), found: Mutex::default(), kept: AtomicUsize::new(0) });
         let _scope = (location::scope(self.line), location::inherit(None));
         let run = || {
             let inputs = inputs.into_iter().map(behind_barrier).collect();
@@ -191,6 +254,14 @@ impl Region {
                     (before, now) => format!("it made {now} operations until value {value} was saved, {before} before"),
                 })
             };
+            let how = how.or_else(|| {
+                let pairs = lists.get(level).into_iter().flat_map(|list| list.promised.iter().zip(&values));
+                let tolerance = self.source().tolerance();
+                pairs
+                    .into_iter()
+                    .find_map(|(promised, value)| promised.expected.difference(value, tolerance))
+                    .map(|how| format!("it saved other numbers: {how}"))
+            });
             if let Some(how) = how {
                 drop(lists);
                 return Err(self.changed(&how));
@@ -252,31 +323,46 @@ fn is_worth_nothing(value: &Tensor) -> bool {
 }
 
 impl Saver for Region {
-    fn save(self: Arc<Region>, level: u64, value: &Tensor) -> Saved {
+    fn save(self: Arc<Region>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
         if is_worth_nothing(value) || (level > self.newest && level != INPUTS) {
             return Saved::keep(value);
         }
+        let expected = Expected::of(value, self.source().verify, Place::of(purpose));
         let index = {
             let mut lists = self.lists();
             let list = lists.entry(level).or_default();
-            list.promised.push(list.calls);
+            list.promised.push(Promised { calls: list.calls, expected });
             if level == INPUTS {
                 list.values.push(Some(Tensor { slot: None, ..value.clone() }));
             }
             list.promised.len() - 1
         };
-        let sample = sample(value);
-        Saved::packed(Promise { region: self, level, index, spec: value.spec(), sample })
+        Saved::packed(Promise { region: self, level, index })
     }
 
     fn expect(&self, level: u64, call: (&'static str, &Attrs), _operands: &[&Tensor], _saves: Saves) {
         self.lists().entry(level).or_default().calls.add(call);
     }
 
-    fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+    fn keeps(&self, (op, attrs): (&'static dyn Primitive, &Attrs)) -> bool {
+        self.source().keeps.as_ref().is_some_and(|keeps| keeps(op, attrs))
+    }
+
+    fn once(
+        &self,
+        level: u64,
+        (op, attrs): (&'static dyn Primitive, &Attrs),
+        run: &mut Run<'_>,
+    ) -> Result<Outputs, Error> {
         let outputs = run()?;
-        if level <= self.newest {
-            self.effects().push((name, outputs.clone()));
+        let has_effect = op.effect(attrs);
+        if level <= self.newest && (has_effect || self.keeps((op, attrs))) {
+            // An effect cannot be repeated, so its outputs stay here; all others may be kept as the region around this one decides.
+            let outer = self.source().outer.as_ref().filter(|_| !has_effect);
+            let purpose = |position| Purpose::input(op.name(), self.line, position);
+            let keep = |(position, output)| packing::save_with(outer.cloned(), INPUTS, output, &purpose(position));
+            let outputs = outputs.iter().enumerate().map(keep).collect();
+            self.kept().push((op.name(), outputs));
         }
         Ok(outputs)
     }
@@ -287,48 +373,15 @@ struct Promise {
     region: Arc<Region>,
     level: u64,
     index: usize,
-    spec: Spec,
-    sample: u64,
-}
-
-/// The number of elements of a value that are compared with the second run.
-const SAMPLED: usize = 16;
-
-/// A hash of a few elements: enough to notice that a second run differs. Batched and symbolic values have none.
-fn sample(value: &Tensor) -> u64 {
-    let Ok(numbers) = value.numbers("checkpoint") else { return 0 };
-    let (view, count) = (numbers.view(), value.elements());
-    let mut hasher = FxHasher::default();
-    for k in 0..count.min(SAMPLED) {
-        hasher.write_u64(view.at_linear::<f64>(k * count / count.min(SAMPLED)).to_bits());
-    }
-    hasher.finish()
-}
-
-impl Promise {
-    fn keep(&self, beside: u64) -> Result<Tensor, Error> {
-        let value = self.region.value(self.level, self.index, beside)?;
-        if value.spec() != self.spec {
-            return Err(self.region.changed(&format!(
-                "it saved {} where {} was saved before",
-                value.spec(),
-                self.spec
-            )));
-        }
-        if sample(&value) != self.sample {
-            return Err(self.region.changed("it saved other numbers"));
-        }
-        Ok(value)
-    }
 }
 
 impl Packed for Promise {
     fn unpack(&self) -> Result<Tensor, Error> {
-        self.keep(self.level)
+        self.region.value(self.level, self.index, self.level)
     }
 
     fn unpack_input(&self, level: u64) -> Result<Tensor, Error> {
-        self.keep(level)
+        self.region.value(self.level, self.index, level)
     }
 }
 
@@ -357,8 +410,8 @@ struct Again {
     /// Values saved by other levels are promised anew.
     below: Arc<Region>,
     found: Mutex<[Found; 2]>,
-    /// The number of calls with an effect so far.
-    effects: AtomicUsize,
+    /// The number of calls so far that are not made again.
+    kept: AtomicUsize,
 }
 
 /// The values that one level has saved in the second run.
@@ -400,7 +453,7 @@ impl Again {
 }
 
 impl Saver for Again {
-    fn save(self: Arc<Again>, level: u64, value: &Tensor) -> Saved {
+    fn save(self: Arc<Again>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
         if is_worth_nothing(value) {
             return Saved::keep(value);
         }
@@ -411,18 +464,32 @@ impl Saver for Again {
                 return Saved::Nothing;
             }
         }
-        self.below.clone().save(level, value)
+        self.below.clone().save(level, value, purpose)
     }
 
-    fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
-        if level > self.below.newest {
+    fn keeps(&self, call: (&'static dyn Primitive, &Attrs)) -> bool {
+        self.below.keeps(call)
+    }
+
+    fn once(
+        &self,
+        level: u64,
+        (op, attrs): (&'static dyn Primitive, &Attrs),
+        run: &mut Run<'_>,
+    ) -> Result<Outputs, Error> {
+        if level > self.below.newest || !(op.effect(attrs) || self.keeps((op, attrs))) {
             return run();
         }
-        let kept = self.below.effects().get(self.effects.fetch_add(1, Ordering::Relaxed)).cloned();
-        match kept.filter(|(kept, _)| *kept == name) {
-            Some((_, outputs)) => Ok(outputs.into_iter().map(behind_barrier).collect()),
+        let kept = self.below.kept().get(self.kept.fetch_add(1, Ordering::Relaxed)).cloned();
+        match kept.filter(|(kept, _)| *kept == op.name()) {
+            Some((_, outputs)) => {
+                let restore = |output: &Saved| restore_input(output, self.wanted[0].0).map(behind_barrier);
+                outputs.iter().map(restore).collect()
+            }
             None => {
-                Err(self.below.changed(&format!("it called '{name}', which has an effect, where it did not before")))
+                let name = op.name();
+                let why = if op.effect(attrs) { "has an effect" } else { "is kept" };
+                Err(self.below.changed(&format!("it called '{name}', which {why}, where it did not before")))
             }
         }
     }

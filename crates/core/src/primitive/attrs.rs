@@ -1,6 +1,7 @@
 //! Attributes: the plain parameters of a primitive, which can be hashed and printed.
 
 use crate::{Error, ErrorKind, Shape};
+use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -84,7 +85,7 @@ impl fmt::Display for Attr {
 /// assert_eq!(attrs.ints("axes"), &[0, 2]);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Attrs(Option<Arc<Vec<(&'static str, Attr)>>>);
+pub struct Attrs(Option<Arc<SmallVec<[(&'static str, Attr); 2]>>>);
 
 impl Attrs {
     /// No attributes.
@@ -94,12 +95,13 @@ impl Attrs {
 
     /// Adds an attribute.
     pub fn with(self, name: &'static str, value: Attr) -> Attrs {
-        let mut list = self.0.map_or_else(Vec::new, Arc::unwrap_or_clone);
+        let Some(mut shared) = self.0 else { return Attrs(Some(Arc::new(smallvec![(name, value)]))) };
+        let list = Arc::make_mut(&mut shared);
         match list.iter_mut().find(|(known, _)| *known == name) {
             Some(entry) => entry.1 = value,
             None => list.push((name, value)),
         }
-        Attrs(Some(Arc::new(list)))
+        Attrs(Some(shared))
     }
 
     /// Adds an integer.

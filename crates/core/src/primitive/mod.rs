@@ -28,6 +28,7 @@ pub use lower::Lower;
 pub use mask::Mask;
 
 pub use crate::bind::{bind, bind1};
+pub use crate::error::change_errors;
 pub use crate::ground::file_methods::GuardedMulMethods;
 pub use crate::location::scope;
 pub use crate::tensor::{Layout, view_of};

@@ -189,6 +189,18 @@ impl From<Value> for Tensor {
     }
 }
 
+/// Who holds the elements of a tensor.
+pub(crate) struct Holders {
+    /// Which block it is.
+    pub block: usize,
+    /// Its length in bytes.
+    pub bytes: usize,
+    /// The references to it.
+    pub holders: usize,
+    /// The reference that this tensor shares with others, and how many do.
+    pub handle: Option<(usize, usize)>,
+}
+
 impl Tensor {
     /// The sizes of the axes.
     ///
@@ -255,6 +267,16 @@ impl Tensor {
         Tensor::from(self.value.clone())
     }
 
+    /// The block that holds the elements, unless they are held inline or by a transform.
+    pub(crate) fn holders(&self) -> Option<Holders> {
+        let (block, handle) = match &self.value {
+            Value::One(_) | Value::Tracer(_) => return None,
+            Value::Dense(dense) => (&dense.0, None),
+            Value::Array(array) => (&array.block, Some((Arc::as_ptr(array).addr(), Arc::strong_count(array)))),
+        };
+        Some(Holders { block: block.identity(), bytes: block.len(), holders: block.holders(), handle })
+    }
+
     /// Whether it holds values and no transform or tape records operations on it.
     #[inline]
     #[doc(hidden)]
@@ -314,7 +336,7 @@ impl Tensor {
     }
 
     /// A tensor over the row-major elements of a block that has no other reference; a single element is copied out.
-    fn from_block(spec: Spec, block: Block) -> Tensor {
+    pub(crate) fn from_block(spec: Spec, block: Block) -> Tensor {
         let Spec { dtype, shape } = spec;
         match Dense::label(dtype, &shape) {
             Some((mark, words)) => Tensor::from(Value::Dense(Dense(block.with_label(mark, words)))),
@@ -345,7 +367,7 @@ impl Tensor {
     }
 
     /// Layout and memory; a single element has none, and neither has a tracer.
-    fn memory(&self) -> Option<(Cow<'_, Layout>, &Block)> {
+    pub(crate) fn memory(&self) -> Option<(Cow<'_, Layout>, &Block)> {
         match &self.value {
             Value::Dense(dense) => Some((Cow::Owned(Layout::contiguous(Shape::from(dense.shape()))), &dense.0)),
             Value::Array(array) => Some((Cow::Borrowed(&array.layout), &array.block)),

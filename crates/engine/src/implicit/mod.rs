@@ -8,7 +8,6 @@ mod argmin;
 mod fixed_point;
 mod krylov;
 mod linear;
-mod numeric;
 mod ode;
 mod packing;
 mod root;
@@ -23,7 +22,7 @@ pub use ode::{Adjoint, Ode, odeint, try_odeint};
 pub use root::{Root, root, try_root};
 
 use crate::bind::try_bind;
-use crate::custom::{CUSTOM, Function, attrs_of};
+use crate::custom::{CUSTOM, Function, attrs_of, completed};
 use crate::error::OrRaise;
 use crate::interp::custom::captured;
 use crate::location::{self, Line};
@@ -59,12 +58,6 @@ fn split(operands: &[Tensor]) -> (&[Tensor], &Tensor) {
 
 fn owned<T: Tree>(tree: &T) -> Vec<Tensor> {
     tree.leaves().into_iter().cloned().collect()
-}
-
-/// Tangents or cotangents, with zeros for the missing ones.
-fn completed(given: &[Option<Tensor>], like: &[Tensor]) -> Vec<Tensor> {
-    let pairs = given.iter().zip(like);
-    pairs.map(|(given, like)| given.clone().unwrap_or_else(|| like.full_like(0.0))).collect()
 }
 
 /// An iteration needs concrete values; if a tensor has none, it was captured.

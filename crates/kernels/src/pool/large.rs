@@ -6,7 +6,7 @@
 use super::class::LARGE;
 use super::header::{HEADER, Header};
 use super::limit::OutOfMemory;
-use super::{counters, system};
+use super::{budget, counters, system};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
@@ -49,7 +49,10 @@ fn lock() -> MutexGuard<'static, Option<Cache>> {
 pub(super) fn take(bytes: usize) -> NonNull<Header> {
     let total = bytes.checked_add(HEADER).and_then(system::round).unwrap_or_else(|| OutOfMemory::of(bytes).raise());
     let capacity = total - HEADER;
-    let cached = lock().as_mut().and_then(|cache| cache.take(capacity));
+    budget::request(capacity);
+    // Within a limit, a larger block would take more than was requested.
+    let most = if budget::is_checked() { capacity } else { capacity + capacity / 4 };
+    let cached = lock().as_mut().and_then(|cache| cache.take(capacity, most));
     let header = cached.unwrap_or_else(|| fresh(capacity, bytes));
     // SAFETY: `fresh` wrote the header, and the block is on no list: it is ours until it is returned.
     counters::add_large(unsafe { (*header.as_ptr()).capacity } as isize);
@@ -107,11 +110,11 @@ impl Cache {
         Cache { sizes, ages, blocks: 0, bytes: 0, stamp: 0 }
     }
 
-    /// The smallest block of at least `capacity` bytes and at most a quarter more; among equals the most recently used one, which may still
-    /// be in a processor cache.
-    fn take(&mut self, capacity: usize) -> Option<NonNull<Header>> {
+    /// The smallest block of at least `capacity` bytes and at most `most`; among equals the most recently used one, which may still be in a
+    /// processor cache.
+    fn take(&mut self, capacity: usize, most: usize) -> Option<NonNull<Header>> {
         let first = self.sizes.partition_point(|size| size.capacity < capacity);
-        let fitting = self.sizes[first..].iter_mut().take_while(|size| size.capacity <= capacity + capacity / 4);
+        let fitting = self.sizes[first..].iter_mut().take_while(|size| size.capacity <= most);
         for size in fitting {
             if let Some((_, FreeBlock(header))) = size.blocks.pop_back() {
                 self.blocks -= 1;

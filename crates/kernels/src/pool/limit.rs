@@ -22,6 +22,24 @@ pub struct OutOfMemory {
     pub bytes: usize,
     /// The number of bytes available, if the system reports it.
     pub available: Option<usize>,
+    /// The limit that [`within`](super::within) set, if that refused the request.
+    pub excess: Option<Excess>,
+}
+
+/// A limit, and the smallest one that would have granted the request.
+///
+/// ```
+/// use wengert_kernels::{Block, pool};
+/// let refused = pool::within(0, |_| false, || pool::attempt(|| Block::new(1 << 20))).unwrap_err();
+/// let excess = refused.excess.unwrap();
+/// assert!(excess.limit == 0 && excess.least >= 1 << 20);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Excess {
+    /// The limit, in bytes.
+    pub limit: usize,
+    /// The bytes in use, with the request.
+    pub least: usize,
 }
 
 impl fmt::Display for OutOfMemory {
@@ -96,7 +114,7 @@ pub fn request(bytes: usize) -> Result<(), OutOfMemory> {
 fn request_large(bytes: usize) -> Result<(), OutOfMemory> {
     let available = available();
     match bytes > isize::MAX as usize || available.is_some_and(|available| bytes > available) {
-        true => Err(OutOfMemory { bytes, available }),
+        true => Err(OutOfMemory { bytes, available, excess: None }),
         false => Ok(()),
     }
 }
@@ -105,7 +123,7 @@ impl OutOfMemory {
     /// A request that the system rejected.
     #[cold]
     pub(super) fn of(bytes: usize) -> OutOfMemory {
-        OutOfMemory { bytes, available: available() }
+        OutOfMemory { bytes, available: available(), excess: None }
     }
 
     /// Panics; inside [`attempt`], silently, as that returns the failure.

@@ -5,7 +5,7 @@
 
 use super::class::{BATCH, CAPACITY, CLASSES};
 use super::header::Header;
-use super::{counters, shared};
+use super::{budget, counters, shared};
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
@@ -141,10 +141,22 @@ impl Local {
     #[inline]
     fn count_bytes(&self, change: isize) {
         let total = self.unreported.get() + change;
-        self.unreported.set(total);
         if total.unsigned_abs() >= REPORT as usize {
-            self.report();
+            return self.report_with(change);
         }
+        self.unreported.set(total);
+    }
+
+    /// Reports all changes and one more.
+    #[cold]
+    #[inline(never)]
+    fn report_with(&self, change: isize) {
+        if change > 0 {
+            // It may give blocks back to these lists.
+            budget::request((self.unreported.get() + change).max(0) as usize);
+        }
+        self.unreported.set(self.unreported.get() + change);
+        self.report();
     }
 
     #[cold]

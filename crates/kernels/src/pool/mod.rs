@@ -7,6 +7,7 @@
 //!
 //! Every byte is initialised: fresh memory is zero, recycled memory holds old data.
 
+mod budget;
 mod buffer;
 mod class;
 mod counters;
@@ -19,8 +20,9 @@ mod shared;
 mod statistics;
 mod system;
 
+pub use budget::{measured, within};
 pub use buffer::Buffer;
-pub use limit::{OutOfMemory, attempt, request, resume};
+pub use limit::{Excess, OutOfMemory, attempt, request, resume};
 pub use statistics::{PoolStatistics, reset_peak, statistics};
 
 use crate::dtype::Element;
@@ -184,6 +186,19 @@ impl Block {
         // SAFETY: the header lives as long as this reference is counted. Acquire pairs with the release in `drop`, so reads through dropped
         // references happened before.
         unsafe { (*self.header.as_ptr()).count.load(Ordering::Acquire) == 1 }
+    }
+
+    /// The number of references.
+    ///
+    /// ```
+    /// let block = wengert_kernels::Block::new(8);
+    /// let other = block.clone();
+    /// assert_eq!(block.holders(), 2);
+    /// drop(other);
+    /// ```
+    pub fn holders(&self) -> usize {
+        // SAFETY: the header lives as long as this reference is counted.
+        unsafe { (*self.header.as_ptr()).count.load(Ordering::Relaxed) }
     }
 
     /// The contents for writing, or `None` if the block is shared or its memory is foreign.

@@ -1,7 +1,7 @@
 //! Values computed by external code, which also propagates their adjoints.
 
 use super::place::External;
-use super::{Adjoint, CHUNKS, OnMisuse, Place, Pullback, Stop, Tape};
+use super::{Adjoint, Adjoints, CHUNKS, OnMisuse, Place, Pullback, Stop, Tape};
 use std::rc::Rc;
 
 /// Records statements for `outputs`, which depend on `inputs`; if all inputs are constants, so are the outputs. When a sweep reaches them,
@@ -15,7 +15,7 @@ use std::rc::Rc;
 ///     let (x, mut y) = (recording.input(stop), [Place::NONE; 2]);
 ///     push_external(&[2.0, 3.0], &[x], &mut y, Box::new(|dy, dx| dx[0] = 2.0 * dy[0] + 3.0 * dy[1]), stop);
 ///     y.iter().for_each(|y| adjoints.add(*y, &1.0, stop));
-///     adjoints.sweep(recording.start());
+///     adjoints.sweep(recording.start(), stop);
 ///     adjoints.of(x, stop)
 /// });
 /// assert_eq!(slope, 5.0);
@@ -44,12 +44,12 @@ pub fn push_external(values: &[f64], inputs: &[Place], outputs: &mut [Place], pu
 
 impl External {
     /// Propagates the adjoints of the outputs to the inputs.
-    pub fn pull<A: Adjoint>(&self, adjoints: &mut [A]) {
-        let outputs = self.first as usize..self.behind as usize;
+    pub fn pull<A: Adjoint>(&self, adjoints: &mut Adjoints<A>, stop: Stop) {
+        let outputs = self.first..self.behind;
         let (mut by_outputs, mut by_inputs) = (vec![0.0; outputs.len()], vec![0.0; self.inputs.len()]);
         for lane in 0..A::ZERO.lanes().len() {
-            for (by_output, adjoint) in by_outputs.iter_mut().zip(&adjoints[outputs.clone()]) {
-                *by_output = adjoint.lanes()[lane];
+            for (by_output, index) in by_outputs.iter_mut().zip(outputs.clone()) {
+                *by_output = adjoints.edit(index, stop, |adjoint| adjoint.lanes()[lane]);
             }
             if by_outputs.iter().all(|by_output| *by_output == 0.0) {
                 continue;
@@ -57,9 +57,9 @@ impl External {
             by_inputs.fill(0.0);
             (self.pullback)(&by_outputs, &mut by_inputs);
             for (input, by_input) in self.inputs.iter().zip(&by_inputs).filter(|(input, _)| **input != 0) {
-                adjoints[*input as usize].lanes_mut()[lane] += by_input;
+                adjoints.edit(*input, stop, |adjoint| adjoint.lanes_mut()[lane] += by_input);
             }
         }
-        adjoints[outputs].fill(A::ZERO);
+        adjoints.zero((self.first, self.behind));
     }
 }

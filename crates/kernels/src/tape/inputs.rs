@@ -38,8 +38,10 @@ impl Recording {
     ///     let x = recording.inputs(3, stop);
     ///     let y = push_wide(0.0, 3, x.places().enumerate().map(|(k, x)| (k as f64, x)), stop);
     ///     adjoints.add(y, &2.0, stop);
-    ///     adjoints.sweep(recording.start());
-    ///     assert_eq!(adjoints.of_all(x, stop), [0.0, 2.0, 4.0]);
+    ///     adjoints.sweep(recording.start(), stop);
+    ///     let mut slopes = [0.0; 3];
+    ///     adjoints.read(x, &mut slopes, stop);
+    ///     assert_eq!(slopes, [0.0, 2.0, 4.0]);
     /// });
     /// ```
     #[inline]
@@ -84,27 +86,28 @@ impl Recording {
     /// Zeroes the adjoints of statements without arguments; all others are zero after a sweep.
     pub fn clear<A: Adjoint>(&self, adjoints: &mut Adjoints<A>) {
         let tape = Tape::here();
-        let mut clear = |(first, behind): (u32, u32)| {
-            let behind = adjoints.values.len().min(behind as usize);
-            adjoints.values[(first as usize).min(behind)..behind].fill(A::ZERO);
-        };
-        clear(tape.inputs.get());
+        adjoints.zero(tape.inputs.get());
         let runs = self.part.mark.runs;
         if tape.runs.get() > runs {
-            CHUNKS.with_borrow(|chunks| chunks.inputs[runs..].iter().for_each(|run| clear(*run)));
+            CHUNKS.with_borrow(|chunks| chunks.inputs[runs..].iter().for_each(|run| adjoints.zero(*run)));
         }
     }
 }
 
 impl<A: Adjoint> Adjoints<A> {
-    /// The adjoints of inputs, in order.
+    /// Copies the adjoints of inputs, in order, to `to`, which has room for as many.
     #[track_caller]
-    pub fn of_all(&mut self, inputs: Inputs, stop: OnMisuse) -> &[A] {
-        let Some(last) = inputs.places().next_back() else {
-            return &[];
-        };
-        self.at(last, stop);
-        &self.values[inputs.first as usize..inputs.behind as usize]
+    pub fn read(&mut self, inputs: Inputs, to: &mut [A], stop: OnMisuse) {
+        let Some(last) = inputs.places().next_back() else { return };
+        // All are there if the last one is.
+        self.of(last, stop);
+        if Tape::here().limits.get() == 0 {
+            return to.copy_from_slice(&self.values[inputs.first as usize..inputs.behind as usize]);
+        }
+        let stop = Stop::here(stop);
+        for (index, to) in (inputs.first..inputs.behind).zip(to) {
+            *to = self.edit(index, stop, |adjoint| *adjoint);
+        }
     }
 }
 

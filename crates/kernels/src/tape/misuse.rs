@@ -1,10 +1,11 @@
 //! Errors in statements, and how they are reported.
 
+use super::Failure;
 use std::fmt;
 use std::panic::Location;
 
 /// Why a statement cannot be recorded.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Misuse {
     /// A place belongs to a recording (or a part of one) that has ended, or to another thread.
     Ended,
@@ -25,11 +26,20 @@ pub enum Misuse {
         /// The first such partial derivative.
         partial: Option<f64>,
     },
+    /// A recording within a limit cannot begin or go on.
+    Limit(Box<Failure>),
+}
+
+impl From<Failure> for Misuse {
+    fn from(failure: Failure) -> Misuse {
+        Misuse::Limit(Box::new(failure))
+    }
 }
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Misuse::Limit(failure) => return failure.fmt(f),
             Misuse::NotFinite { value, partial: None } => return write!(f, "the value of a number is {value}"),
             Misuse::NotFinite { value, partial: Some(partial) } => {
                 return write!(f, "the slope of a number is {partial}, its value {value}");

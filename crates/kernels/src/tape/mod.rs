@@ -8,10 +8,12 @@
 //! every use compares this number. So a place from another thread, or from a recording or part that has ended, is an error and never a
 //! wrong result, even if its index has been reused; and sweeps never go out of bounds.
 
+mod adjoint;
 mod check;
 mod chunk;
 mod external;
 mod inputs;
+mod limit;
 mod misuse;
 mod part;
 mod place;
@@ -20,15 +22,17 @@ mod stretch;
 mod sweep;
 mod walk;
 
+pub use adjoint::Adjoint;
 pub use check::{checked, is_checked};
 pub use external::push_external;
 pub use inputs::Inputs;
+pub use limit::{Failure, Limit, Phase, Progress, record_within};
 pub use misuse::{Misuse, OnMisuse};
 pub use part::{Part, part};
 pub use place::{Place, Pullback};
 pub use push::{push_wide, push1, push2, push3};
 pub use stretch::misuse;
-pub use sweep::{Adjoint, Adjoints};
+pub use sweep::Adjoints;
 pub use walk::Statement;
 
 use chunk::Chunk;
@@ -74,6 +78,8 @@ struct Tape {
     /// Whether statements are checked, and the number that has no room otherwise.
     checks: Cell<bool>,
     room: Cell<u32>,
+    /// The number of limits in force.
+    limits: Cell<usize>,
 }
 
 thread_local! {
@@ -100,6 +106,7 @@ thread_local! {
             held: Cell::new(false),
             checks: Cell::new(false),
             room: Cell::new(1),
+            limits: Cell::new(0),
         }
     };
     static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), externals: Vec::new(), stretches: Vec::new() }) };
@@ -172,7 +179,7 @@ pub struct Recording {
 ///     let y = push1(0.0, 6.0, x, stop);
 ///     let z = push2(0.0, [2.0, 1.0], [y, x], stop);
 ///     adjoints.add(z, &1.0, stop);
-///     adjoints.sweep(recording.start());
+///     adjoints.sweep(recording.start(), stop);
 ///     adjoints.of(x, stop)
 /// });
 /// assert_eq!(slope, 13.0);
@@ -284,7 +291,7 @@ impl Tape {
     #[cold]
     #[inline(never)]
     fn prepare(&self, places: &[Place], (value, partials): (f64, &[f64]), stop: Stop) {
-        assert!(!self.writes.get(), "something is recorded while the arguments of a statement are given");
+        self.expect_no_writing();
         places.iter().for_each(|place| self.expect(*place, stop));
         self.inspect(value, partials, stop);
         let statements = places.len().div_ceil(2).max(1) as u32;
@@ -299,6 +306,14 @@ impl Tape {
             self.room.set(self.room.get() - (statements - 1));
             self.end.set(self.next.get() + statements);
         }
+    }
+
+    #[inline(always)]
+    fn expect_no_writing(&self) {
+        assert!(
+            !self.writes.get(),
+            "something is recorded while the arguments of a statement are given, or progress is shown"
+        );
     }
 
     #[inline(always)]
@@ -357,21 +372,25 @@ impl Tape {
                 chunk.close(self.next.get(), self.argument.get());
                 chunk.statements_most()
             });
-            let fits = |chunk: &Chunk| chunk.arguments_most() >= most;
-            let mut chunk = match chunks.free.pop() {
-                Some(chunk) if fits(&chunk) => chunk,
-                _ => Chunk::new(before.unwrap_or(0), most),
+            let mut chunk = if self.limits.get() > 0 {
+                self.open_within(chunks, most)?
+            } else {
+                let fits = |chunk: &Chunk| chunk.arguments_most() >= most;
+                chunks.free.pop().filter(fits).unwrap_or_else(|| Chunk::new(before.unwrap_or(0), most))
             };
             chunk.open(self.next.get());
             chunks.used.push(chunk);
             self.chunks.set(chunks.used.len());
+            Ok(())
         };
-        if CHUNKS.try_with(|chunks| open(&mut chunks.borrow_mut())).is_err() {
-            stop.with(Misuse::Destroyed);
-        }
+        let opened = CHUNKS.try_with(|chunks| open(&mut chunks.borrow_mut()));
+        opened.unwrap_or(Err(Misuse::Destroyed)).unwrap_or_else(|misuse| stop.with(misuse));
         self.point(0);
         if self.room() <= self.next.get() {
             stop.with(Misuse::Full);
+        }
+        if self.limits.get() > 0 {
+            self.tell_recorded();
         }
     }
 
@@ -406,8 +425,11 @@ impl Tape {
     fn rewind_lists(&self, mark: Mark) -> Vec<Rc<External>> {
         let is_moved = self.chunks.get() != mark.chunks;
         let forgotten = CHUNKS.with_borrow_mut(|chunks| {
-            while chunks.used.len() > mark.chunks.max(1) {
-                chunks.free.extend(chunks.used.pop());
+            let keep = chunks.used.len().min(mark.chunks.max(1));
+            if self.limits.get() > 0 {
+                self.forget_within(chunks, keep, (mark.next, mark.argument));
+            } else {
+                chunks.free.extend(chunks.used.drain(keep..).rev());
             }
             if let Some(chunk) = chunks.used.last_mut() {
                 chunk.reopen(mark.next);
@@ -423,7 +445,8 @@ impl Tape {
         self.stretches.set(mark.stretches);
         self.next.set(mark.next);
         if is_moved {
-            self.point(if mark.chunks == 0 { 0 } else { mark.argument });
+            // The first chunk stays open, and a limit may have opened another one.
+            self.point(if mark.chunks == self.chunks.get() { mark.argument } else { 0 });
         }
         forgotten
     }

@@ -1,8 +1,9 @@
 //! Parts of a recording, which are discarded when they end.
 
-use super::{CHUNKS, Mark, Place, Position, Stretch, Tape};
+use super::{CHUNKS, Chunks, Failure, Mark, OnMisuse, Place, Position, Stop, Stretch, Tape};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// The bytes of an argument with its partial derivative, and of an argument count.
 const ARGUMENT: usize = size_of::<f64>() + size_of::<u32>();
@@ -62,7 +63,7 @@ pub fn part<R>(f: impl FnOnce(&Part) -> R) -> R {
 impl Part {
     pub(super) fn begin() -> Part {
         let tape = Tape::here();
-        assert!(!tape.writes.get(), "a recording begins while the arguments of a statement are given");
+        tape.expect_no_writing();
         let (mark, stretch, around) = (tape.mark(), tape.new_stretch(), (tape.stretch.get(), tape.around.get()));
         if around.0 != around.1 {
             tape.list_stretch(around.1);
@@ -116,38 +117,51 @@ impl Part {
 
     /// The bytes recorded since it began.
     pub fn bytes(&self) -> usize {
-        let mut arguments = 0;
-        self.each_arguments(|some| arguments += some.len());
+        let arguments = CHUNKS
+            .with_borrow(|chunks| self.chunks(chunks).map(|number| self.range(chunks, number).len()).sum::<usize>());
         let statements = Tape::here().position().since(self.start());
         arguments * ARGUMENT + statements * COUNT
     }
 
     /// The earlier places that it reads, each once, in the order of their statements.
-    pub fn reads(&self, places: &mut Vec<Place>) {
+    #[track_caller]
+    pub fn reads(&self, places: &mut Vec<Place>, stop: OnMisuse) {
+        let stop = Stop::here(stop);
         places.clear();
         let start = self.mark.next;
         // Earlier statements can be read as long as the enclosing stretch runs.
         let place = |index: &u32| self.around.0.place(*index);
         let mut see = |some: &[u32]| places.extend(some.iter().filter(|index| (1..start).contains(*index)).map(place));
-        self.each_arguments(&mut see);
+        self.each_arguments(&mut see, stop);
         CHUNKS.with_borrow(|chunks| chunks.externals[self.mark.externals..].iter().for_each(|own| see(&own.inputs)));
         places.sort_unstable_by_key(|place| place.index());
         places.dedup();
     }
 
+    /// The numbers of the chunks that hold its statements.
+    fn chunks(&self, chunks: &Chunks) -> Range<usize> {
+        self.mark.chunks.saturating_sub(1)..chunks.used.len()
+    }
+
+    /// The range of its arguments in a chunk.
+    fn range(&self, chunks: &Chunks, number: usize) -> Range<usize> {
+        let from = if number + 1 == self.mark.chunks { self.mark.argument } else { 0 };
+        let is_last = number + 1 == chunks.used.len();
+        from..if is_last { Tape::here().argument.get() } else { chunks.used[number].used }
+    }
+
     /// Visits all its arguments, chunk by chunk.
-    fn each_arguments(&self, mut see: impl FnMut(&[u32])) {
-        let last = Tape::here().argument.get();
-        CHUNKS.with_borrow(|chunks| {
-            let (first, count) = (self.mark.chunks.saturating_sub(1), chunks.used.len());
-            for (number, chunk) in chunks.used.iter().enumerate().skip(first) {
-                let from = if number + 1 == self.mark.chunks { self.mark.argument } else { 0 };
-                let to = if number + 1 == count { last } else { chunk.used };
-                let (_, arguments, _) = chunk.pointers();
-                // SAFETY: `to` is the number of arguments in the chunk: the tape counts those of the last chunk, and those of others were
-                // counted when they were closed. The part began at `from`, in the chunk where the tape was, and only grows.
-                see(unsafe { std::slice::from_raw_parts(arguments.add(from), to - from) });
-            }
+    fn each_arguments(&self, mut see: impl FnMut(&[u32]), stop: Stop) {
+        let seen = CHUNKS.with_borrow_mut(|chunks| {
+            self.chunks(chunks).try_for_each(|number| {
+                let range = self.range(chunks, number);
+                let (_, arguments, _) = Tape::here().load(chunks, number)?.pointers();
+                // SAFETY: the range ends with the number of arguments in the chunk: the tape counts those of the last chunk, and those of
+                // others were counted when they were closed. The part began where the range does, and only grows.
+                see(unsafe { std::slice::from_raw_parts(arguments.add(range.start), range.len()) });
+                Ok(())
+            })
         });
+        seen.unwrap_or_else(|failure: Failure| stop.with(failure.into()));
     }
 }

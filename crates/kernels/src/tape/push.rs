@@ -96,7 +96,7 @@ pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse)
 ///     let x = [(); 5].map(|()| recording.input(stop));
 ///     let y = push_wide(0.0, 5, x.iter().enumerate().map(|(k, x)| (k as f64, *x)), stop);
 ///     adjoints.add(y, &2.0, stop);
-///     adjoints.sweep(recording.start());
+///     adjoints.sweep(recording.start(), stop);
 ///     x.map(|x| adjoints.of(x, stop))
 /// });
 /// assert_eq!(slopes, [0.0, 2.0, 4.0, 6.0, 8.0]);
@@ -108,7 +108,7 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
     let Some(head) = arguments.next() else {
         return Place::NONE;
     };
-    assert!(!tape.writes.get(), "a statement is written while another one is");
+    tape.expect_no_writing();
     let index = tape.reserve_wide(most, stop);
     let first = tape.argument.get();
     let mut count = 0;
@@ -138,16 +138,16 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
     place
 }
 
-/// While arguments are written, every place is treated as foreign and there is no room, so any attempt to record takes the cold path, which
-/// refuses it.
-struct Writing {
+/// While arguments are written, or the user is told how far a recording is, every place is treated as foreign and there is no room, so any
+/// attempt to record takes the cold path, which refuses it.
+pub(super) struct Writing {
     tape: &'static Tape,
     stretches: [Stretch; 2],
     end: u32,
 }
 
 impl Writing {
-    fn begin(tape: &'static Tape) -> Writing {
+    pub fn begin(tape: &'static Tape) -> Writing {
         tape.writes.set(true);
         let stretches = [&tape.stretch, &tape.around].map(|stretch| stretch.replace(Stretch::NONE));
         Writing { tape, stretches, end: tape.end.replace(tape.next.get()) }

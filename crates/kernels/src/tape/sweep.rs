@@ -1,171 +1,116 @@
 //! The reverse sweep: adjoints of statements, from the last to the first.
 
+use super::adjoint::{Adjoint, Flat, Room};
 use super::chunk::Chunk;
+use super::limit::{Failure, Owner, Paged};
 use super::{CHUNKS, OnMisuse, Place, Position, Stop, Tape, WIDE};
 use crate::simd::{Level, level};
-
-/// The adjoint of a statement: one number, or several that are swept at once.
-pub trait Adjoint: Copy {
-    /// Nothing yet.
-    const ZERO: Self;
-
-    /// Whether the adjoint is zero, so that nothing needs to be propagated.
-    fn is_zero(&self) -> bool;
-
-    /// Whether the adjoint is nonzero and finite, so that 0 times it is 0.
-    fn is_plain(&self) -> bool;
-
-    /// Its components.
-    fn lanes(&self) -> &[f64];
-
-    /// Its components, for writing.
-    fn lanes_mut(&mut self) -> &mut [f64];
-
-    /// Adds `partial` times another adjoint, with a single rounding if `FUSED`: for machines with a fused multiply-add instruction.
-    fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &Self);
-
-    /// The same, but a zero adjoint contributes zero for any partial derivative, and a zero partial derivative stops an infinite adjoint.
-    #[cold]
-    fn add_stopped(&mut self, partial: f64, other: &Self) {
-        let passes = |other: f64| other != 0.0 && (partial != 0.0 || other.is_nan());
-        let lanes = self.lanes_mut().iter_mut().zip(other.lanes());
-        lanes.filter(|(_, other)| passes(**other)).for_each(|(own, other)| *own += partial * other);
-    }
-}
-
-impl Adjoint for f64 {
-    const ZERO: f64 = 0.0;
-
-    #[inline(always)]
-    fn is_zero(&self) -> bool {
-        *self == 0.0
-    }
-
-    #[inline(always)]
-    #[allow(clippy::eq_op)]
-    fn is_plain(&self) -> bool {
-        // One comparison: the difference is 0 for finite values and NaN otherwise.
-        self - self < self.abs()
-    }
-
-    fn lanes(&self) -> &[f64] {
-        std::slice::from_ref(self)
-    }
-
-    fn lanes_mut(&mut self) -> &mut [f64] {
-        std::slice::from_mut(self)
-    }
-
-    #[inline(always)]
-    fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &f64) {
-        *self = if FUSED { partial.mul_add(*other, *self) } else { *self + partial * other };
-    }
-}
-
-impl<const N: usize> Adjoint for [f64; N] {
-    const ZERO: [f64; N] = [0.0; N];
-
-    #[inline(always)]
-    fn is_zero(&self) -> bool {
-        self.iter().all(|number| *number == 0.0)
-    }
-
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.iter().all(|number| number.is_finite()) && !self.is_zero()
-    }
-
-    fn lanes(&self) -> &[f64] {
-        self
-    }
-
-    fn lanes_mut(&mut self) -> &mut [f64] {
-        self
-    }
-
-    #[inline(always)]
-    fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &[f64; N]) {
-        match partial.is_finite() {
-            true => self.iter_mut().zip(other).for_each(|(own, other)| own.add_scaled::<FUSED>(partial, other)),
-            // Some components may be zero, though not all are.
-            false => self.add_stopped(partial, other),
-        }
-    }
-}
 
 /// The adjoints of a recording. A sweep zeroes the adjoints that it has propagated, so the memory can be reused by the next one.
 #[derive(Debug)]
 pub struct Adjoints<A> {
     pub(super) values: Vec<A>,
+    /// Where they are instead under a [limit](super::Limit).
+    pub(super) owner: Owner,
 }
 
 impl<A> Default for Adjoints<A> {
     fn default() -> Adjoints<A> {
-        Adjoints { values: Vec::new() }
+        Adjoints { values: Vec::new(), owner: Owner::default() }
     }
 }
 
 impl<A: Adjoint> Adjoints<A> {
+    /// Calls `f` with the adjoint of a place; constants have none.
+    #[inline]
     #[track_caller]
-    pub(super) fn at(&mut self, place: Place, stop: OnMisuse) -> Option<&mut A> {
+    fn at<R>(&mut self, place: Place, stop: OnMisuse, f: impl FnOnce(&mut A) -> R) -> Option<R> {
         if !place.is_active() {
             return None;
         }
         let stop = Stop::here(stop);
         Tape::here().expect(place, stop);
-        let index = place.index() as usize;
-        if self.values.len() <= index {
-            self.values.resize(index + 1, A::ZERO);
+        self.extend(place.index() + 1);
+        Some(self.edit(place.index(), stop, f))
+    }
+
+    /// Makes room for the adjoints of all statements before `next`.
+    #[inline]
+    pub(super) fn extend(&mut self, next: u32) {
+        let tape = Tape::here();
+        if tape.limits.get() > 0 {
+            // A failure is reported where adjoints are read.
+            let _ = tape.with_pages(&mut self.owner, |pages, owner| pages.extend::<A>(owner, next));
+        } else if self.values.len() < next as usize {
+            self.values.resize(next as usize, A::ZERO);
         }
-        Some(&mut self.values[index])
+    }
+
+    /// Calls `f` with the adjoint of a statement, for which there is [room](Adjoints::extend).
+    #[inline]
+    pub(super) fn edit<R>(&mut self, index: u32, stop: Stop, f: impl FnOnce(&mut A) -> R) -> R {
+        let tape = Tape::here();
+        if tape.limits.get() == 0 {
+            return f(&mut self.values[index as usize]);
+        }
+        let edited = tape.with_pages(&mut self.owner, |pages, owner| f(pages.at(owner, index)));
+        edited.unwrap_or_else(|failure| stop.with(failure.into()))
+    }
+
+    /// Zeroes the adjoints of statements from `first` on, those from `behind` on excepted.
+    pub(super) fn zero(&mut self, (first, behind): (u32, u32)) {
+        let tape = Tape::here();
+        if tape.limits.get() > 0 {
+            let _ = tape.with_pages(&mut self.owner, |pages, owner| pages.clear::<A>(owner, (first, behind)));
+            return;
+        }
+        let behind = self.values.len().min(behind as usize);
+        self.values[(first as usize).min(behind)..behind].fill(A::ZERO);
     }
 
     /// Adds to the adjoint of a place; constants have none.
     #[track_caller]
     pub fn add(&mut self, place: Place, seed: &A, stop: OnMisuse) {
-        if let Some(adjoint) = self.at(place, stop) {
-            adjoint.add_scaled::<false>(1.0, seed);
-        }
+        self.at(place, stop, |adjoint| adjoint.add_scaled::<false>(1.0, seed));
     }
 
     /// Zeroes the adjoints of all statements recorded since a position.
     pub fn clear_from(&mut self, position: Position) {
-        let behind = self.values.len().min(Tape::here().next.get() as usize);
-        self.values[(position.next as usize).min(behind)..behind].fill(A::ZERO);
+        self.zero((position.next, Tape::here().next.get()));
     }
 
     /// Propagates the adjoints of all statements since `down_to` to their arguments; statements without arguments keep theirs.
-    pub fn sweep(&mut self, down_to: Position) {
-        let tape = Tape::here();
-        let mut cursor = Cursor { chunk: tape.chunks.get(), next: tape.next.get(), argument: tape.argument.get() };
-        let values = &mut self.values;
-        if values.len() < cursor.next as usize {
-            values.resize(cursor.next as usize, A::ZERO);
-        }
+    #[track_caller]
+    pub fn sweep(&mut self, down_to: Position, stop: OnMisuse) {
+        let (tape, stop) = (Tape::here(), Stop::here(stop));
+        let next = tape.next.get();
+        let (first, behind) = tape.inputs.get();
+        // Inputs propagate nothing: if the range ends with them, they are skipped.
+        let range = (if first == down_to.next { behind } else { down_to.next }, next);
+        let mut cursor = Cursor { chunk: tape.chunks.get(), next, argument: tape.argument.get(), range, stop };
+        self.extend(next);
         for number in (0..tape.externals.get()).rev() {
             let external = CHUNKS.with_borrow(|chunks| chunks.externals[number].clone());
             if external.first < down_to.next {
                 break;
             }
-            cursor.descend(values, external.behind);
+            cursor.descend(self, external.behind);
             // The tape is not borrowed here: an external function may record, and may panic.
-            external.pull(values);
+            external.pull(self, stop);
         }
-        let (first, behind) = tape.inputs.get();
-        // Inputs propagate nothing: if the range ends with them, they are skipped.
-        cursor.descend(values, if first == down_to.next { behind } else { down_to.next });
+        cursor.descend(self, range.0);
     }
 
     /// Reads the adjoint of a place and resets it to zero.
     #[track_caller]
     pub fn take(&mut self, place: Place, stop: OnMisuse) -> A {
-        self.at(place, stop).map_or(A::ZERO, |adjoint| std::mem::replace(adjoint, A::ZERO))
+        self.at(place, stop, |adjoint| std::mem::replace(adjoint, A::ZERO)).unwrap_or(A::ZERO)
     }
 
     /// The adjoint of a place.
     #[track_caller]
     pub fn of(&mut self, place: Place, stop: OnMisuse) -> A {
-        self.at(place, stop).map_or(A::ZERO, |adjoint| *adjoint)
+        self.at(place, stop, |adjoint| *adjoint).unwrap_or(A::ZERO)
     }
 }
 
@@ -176,46 +121,90 @@ struct Cursor {
     /// The number after the next statement to sweep, and the number of arguments in the chunk before that point.
     next: u32,
     argument: usize,
+    /// The statements of the whole sweep, and how to report that a chunk cannot be read.
+    range: (u32, u32),
+    stop: Stop,
 }
 
 impl Cursor {
-    /// Sweeps all statements from `down_to` on. There must be an adjoint for every statement before the cursor.
-    fn descend<A: Adjoint>(&mut self, adjoints: &mut [A], down_to: u32) {
-        assert!(self.next as usize <= adjoints.len(), "an adjoint for every statement");
-        CHUNKS.with_borrow_mut(|chunks| {
-            while self.next > down_to && self.chunk > 0 {
-                let chunk = &mut chunks.used[self.chunk - 1];
-                // SAFETY: a cursor begins at the end of the tape, and moves to the end of the previous chunk after it has swept one. So
-                // this chunk holds the statements from `chunk.first` to `self.next`, with `self.argument` arguments. Every push compares
-                // its arguments with its own number (`Stretch::has`, `Tape::expect`), so they are before it, and `self.next` adjoints were
-                // asserted.
-                self.argument = unsafe { sweep_chunk(chunk, (self.next, self.argument), down_to, adjoints) };
-                self.next = chunk.first.max(down_to);
-                if self.next == chunk.first {
-                    self.chunk -= 1;
-                    self.argument = self.chunk.checked_sub(1).map_or(0, |before| chunks.used[before].used);
-                }
+    /// Sweeps all statements from `down_to` on. There must be room for the adjoint of every statement before the cursor.
+    fn descend<A: Adjoint>(&mut self, adjoints: &mut Adjoints<A>, down_to: u32) {
+        let tape = Tape::here();
+        while self.next > down_to && self.chunk > 0 {
+            let swept = match tape.limits.get() {
+                0 => self.descend_chunk(adjoints, down_to),
+                _ => self.descend_within(tape, adjoints, down_to),
+            };
+            swept.unwrap_or_else(|failure| self.stop.with(failure.into()));
+            if tape.limits.get() > 0 {
+                tape.tell_swept((self.range.1 - self.next) as usize, (self.range.1 - self.range.0) as usize);
             }
+        }
+    }
+
+    /// Sweeps the statements of a chunk.
+    #[inline]
+    fn descend_chunk<A: Adjoint>(&mut self, adjoints: &mut Adjoints<A>, down_to: u32) -> Result<(), Failure> {
+        assert!(self.next as usize <= adjoints.values.len(), "an adjoint for every statement");
+        CHUNKS.with_borrow_mut(|chunks| {
+            let room = Flat { adjoints: adjoints.values.as_mut_ptr() };
+            // SAFETY: a cursor begins at the end of the tape, and moves to the end of the previous chunk after it has swept one. So this
+            // chunk holds the statements from `chunk.first` to `self.next`, with `self.argument` arguments. Every push compares its
+            // arguments with its own number (`Stretch::has`, `Tape::expect`), so they are before it, and `self.next` adjoints were asserted.
+            self.argument =
+                unsafe { sweep_chunk(&chunks.used[self.chunk - 1], (self.next, self.argument), down_to, room) };
+            self.leave(&chunks.used, down_to);
         });
+        Ok(())
+    }
+
+    /// The same under a limit.
+    #[inline(never)]
+    fn descend_within<A: Adjoint>(
+        &mut self,
+        tape: &Tape,
+        adjoints: &mut Adjoints<A>,
+        down_to: u32,
+    ) -> Result<(), Failure> {
+        CHUNKS.with_borrow_mut(|chunks| {
+            let (end, chunk) = ((self.next, self.argument), tape.load(chunks, self.chunk - 1)?);
+            self.argument = tape.with_pages(&mut adjoints.owner, |pages, owner| {
+                // SAFETY: as above; a chunk that was read from a file is the one that was written, as its checksum says. Adjoints are
+                // looked up with a check of the bounds.
+                unsafe { sweep_chunk::<A, _>(chunk, end, down_to, Paged { pages, owner }) }
+            })?;
+            self.leave(&chunks.used, down_to);
+            Ok(())
+        })
+    }
+
+    /// Moves on after the statements of a chunk.
+    fn leave(&mut self, used: &[Chunk], down_to: u32) {
+        let first = used[self.chunk - 1].first;
+        self.next = first.max(down_to);
+        if self.next == first {
+            self.chunk -= 1;
+            self.argument = self.chunk.checked_sub(1).map_or(0, |before| used[before].used);
+        }
     }
 }
 
 /// # Safety
-/// The chunk holds the statements before `next`, with `argument` arguments in total, each of which is before its statement; there is an
+/// The chunk holds the statements before `next`, with `argument` arguments in total, each of which is before its statement; `room` has an
 /// adjoint for each. Returns the number of arguments before the last statement that was swept.
-unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
+unsafe fn sweep_chunk<A: Adjoint, R: Room<A>>(chunk: &Chunk, end: (u32, usize), down_to: u32, room: R) -> usize {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
+    unsafe fn fused<A: Adjoint, R: Room<A>>(chunk: &Chunk, end: (u32, usize), down_to: u32, room: R) -> usize {
         // SAFETY: it requires what the caller of `sweep_chunk` guarantees.
-        unsafe { statements::<A, true>(chunk, end, down_to, adjoints) }
+        unsafe { statements::<A, R, true>(chunk, end, down_to, room) }
     }
     // SAFETY: both require what our caller guarantees; `level` reports Avx2 and Avx512 only after detecting AVX2 and FMA.
     unsafe {
         match level() {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 | Level::Avx512 => fused(chunk, end, down_to, adjoints),
-            _ => statements::<A, false>(chunk, end, down_to, adjoints),
+            Level::Avx2 | Level::Avx512 => fused(chunk, end, down_to, room),
+            _ => statements::<A, R, false>(chunk, end, down_to, room),
         }
     }
 }
@@ -226,25 +215,25 @@ unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to:
 /// Arguments and partial derivatives are valid in this range, adjoints at every argument in it.
 #[cold]
 #[inline(never)]
-unsafe fn pass_stopped<A: Adjoint>(
-    (adjoints, arguments, partials): (*mut A, *const u32, *const f64),
+unsafe fn pass_stopped<A: Adjoint, R: Room<A>>(
+    (room, arguments, partials): (&mut R, *const u32, *const f64),
     range: std::ops::Range<usize>,
     adjoint: &A,
 ) {
     for k in range {
         // SAFETY: `k` is in the range, so argument `k`, its partial derivative and its adjoint are valid; `adjoint` is not one of them.
-        unsafe { (*adjoints.add(*arguments.add(k) as usize)).add_stopped(*partials.add(k), adjoint) };
+        unsafe { (*room.at(*arguments.add(k))).add_stopped(*partials.add(k), adjoint) };
     }
 }
 
 /// # Safety
 /// As [`sweep_chunk`].
 #[inline(always)]
-unsafe fn statements<A: Adjoint, const FUSED: bool>(
-    chunk: &mut Chunk,
+unsafe fn statements<A: Adjoint, R: Room<A>, const FUSED: bool>(
+    chunk: &Chunk,
     (next, argument): (u32, usize),
     down_to: u32,
-    adjoints: &mut [A],
+    mut room: R,
 ) -> usize {
     let (partials, arguments, counts) = chunk.pointers();
     let counts = counts.wrapping_sub(chunk.first as usize);
@@ -252,42 +241,42 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
     let listed = chunk.widths.partition_point(|(index, _)| *index < next);
     let mut widths = chunk.widths[..listed].iter().rev();
     let mut at = argument;
-    let adjoints = adjoints.as_mut_ptr();
     for index in (first..next).rev() {
         // SAFETY: statements `first..next` are in the chunk, so the counts and adjoints of all are valid. Going down from `argument`, `at`
         // is reduced by the count that was written with each statement, or listed for it, so its arguments are `at..at + count`. They are
-        // smaller than `index`: their adjoints are valid, and none is `own`.
+        // smaller than `index`: their adjoints are valid, and none is `own`, which is not used after the next one was looked up.
         unsafe {
             let count = *counts.wrapping_add(index as usize);
-            let own = adjoints.add(index as usize);
-            let pass = |k: usize, adjoint: &A| {
-                let to = adjoints.add(*arguments.add(k) as usize);
+            let pass = |room: &mut R, k: usize, adjoint: &A| {
+                let to = room.at(*arguments.add(k));
                 (*to).add_scaled::<FUSED>(*partials.add(k), adjoint);
             };
-            let stop = |from: usize, to: usize| {
-                let adjoint = std::mem::replace(&mut *own, A::ZERO);
-                pass_stopped((adjoints, arguments, partials), from..to, &adjoint);
+            let stop = |room: &mut R, from: usize, to: usize| {
+                let adjoint = std::mem::replace(&mut *room.at(index), A::ZERO);
+                pass_stopped((room, arguments, partials), from..to, &adjoint);
             };
             match count {
                 2 => {
                     at -= 2;
+                    let own = room.at(index);
                     let adjoint = *own;
                     if adjoint.is_plain() {
                         *own = A::ZERO;
-                        pass(at, &adjoint);
-                        pass(at + 1, &adjoint);
+                        pass(&mut room, at, &adjoint);
+                        pass(&mut room, at + 1, &adjoint);
                     } else if !adjoint.is_zero() {
-                        stop(at, at + 2);
+                        stop(&mut room, at, at + 2);
                     }
                 }
                 1 => {
                     at -= 1;
+                    let own = room.at(index);
                     let adjoint = *own;
                     if adjoint.is_plain() {
                         *own = A::ZERO;
-                        pass(at, &adjoint);
+                        pass(&mut room, at, &adjoint);
                     } else if !adjoint.is_zero() {
-                        stop(at, at + 1);
+                        stop(&mut room, at, at + 1);
                     }
                 }
                 0 => {}
@@ -295,12 +284,13 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
                     let mut listed = || widths.next().map_or(0, |(_, count)| *count);
                     let count = if count < WIDE { usize::from(count) } else { listed() };
                     at -= count;
+                    let own = room.at(index);
                     let adjoint = *own;
                     if adjoint.is_plain() {
                         *own = A::ZERO;
-                        (at..at + count).for_each(|k| pass(k, &adjoint));
+                        (at..at + count).for_each(|k| pass(&mut room, k, &adjoint));
                     } else if !adjoint.is_zero() {
-                        stop(at, at + count);
+                        stop(&mut room, at, at + count);
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! Reads back a recording.
 
-use super::{CHUNKS, Recording, Tape, WIDE};
+use super::{CHUNKS, Failure, OnMisuse, Recording, Stop, Tape, WIDE};
+use std::ops::Range;
 
 /// One statement of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +15,7 @@ pub enum Statement<'r> {
 }
 
 impl Recording {
-    /// Visits all statements in order, each with its number. Nothing can be recorded meanwhile.
+    /// Visits statements in order, each with its number: those of a range that counts from 0 on. Nothing can be recorded meanwhile.
     ///
     /// ```
     /// use wengert_kernels::tape::{Statement, push1, record};
@@ -23,26 +24,36 @@ impl Recording {
     ///     let x = recording.input(stop);
     ///     push1(6.0, 2.0, x, stop);
     ///     let mut arguments = Vec::new();
-    ///     recording.walk(|_, statement| arguments.push(match statement {
+    ///     recording.walk(0..2, stop, |_, statement| arguments.push(match statement {
     ///         Statement::Computed(arguments, _) => arguments.len(),
     ///         _ => 0,
     ///     }));
     ///     assert_eq!(arguments, [0, 1]);
     /// });
     /// ```
-    pub fn walk(&self, mut see: impl FnMut(u32, Statement<'_>)) {
-        let (mark, next) = (self.part.mark, Tape::here().next.get());
-        CHUNKS.with_borrow(|chunks| {
-            let mut externals = chunks.externals[mark.externals..].iter().peekable();
+    #[track_caller]
+    pub fn walk(&self, range: Range<usize>, stop: OnMisuse, mut see: impl FnMut(u32, Statement<'_>)) {
+        let (tape, stop) = (Tape::here(), Stop::here(stop));
+        let (mark, next) = (self.part.mark, tape.next.get());
+        let from = mark.next as usize + range.start;
+        let to = (next as usize).min(range.end.saturating_add(mark.next as usize));
+        let seen = CHUNKS.with_borrow_mut(|chunks| {
+            let externals = chunks.externals[mark.externals..].to_vec();
+            let mut externals = externals.iter().peekable();
             let (opened, count) = (mark.chunks.saturating_sub(1), chunks.used.len());
-            for (number, chunk) in chunks.used.iter().enumerate().skip(opened) {
+            for number in opened..count {
+                let is_last = number + 1 == count;
+                let behind = if is_last { next } else { chunks.used[number].end };
+                if behind as usize <= from || chunks.used[number].first as usize >= to {
+                    continue;
+                }
+                let chunk = tape.load(chunks, number)?;
                 let (mut at, first) =
                     if number + 1 == mark.chunks { (mark.argument, mark.next) } else { (0, chunk.first) };
-                let behind = if number + 1 == count { next } else { chunk.end };
                 let (partials, arguments, counts) = chunk.pointers();
                 let mut widths = chunk.widths.iter().skip_while(|(index, _)| *index < first);
-                for index in first..behind {
-                    externals.next_if(|external| external.behind <= index);
+                for index in first..behind.min(to as u32) {
+                    while externals.next_if(|external| external.behind <= index).is_some() {}
                     // SAFETY: statements `first..behind` are in this chunk, so their counts are valid. Arguments are adjacent from `at` on,
                     // as many as were written or listed with each statement. Anything recorded meanwhile is written after them.
                     let statement = unsafe {
@@ -65,9 +76,13 @@ impl Recording {
                             }
                         }
                     };
-                    see(index, statement);
+                    if index as usize >= from {
+                        see(index, statement);
+                    }
                 }
             }
+            Ok(())
         });
+        seen.unwrap_or_else(|failure: Failure| stop.with(failure.into()));
     }
 }

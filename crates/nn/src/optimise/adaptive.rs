@@ -75,7 +75,7 @@ macro_rules! adams {
                 true
             }
 
-            fn step(&$self, $parameter: &mut Tensor, $gradient: &Tensor, $slots: &mut [Tensor], $now: &Now) $step
+            fn apply(&$self, $parameter: &mut Tensor, $gradient: &Tensor, $slots: &mut [Tensor], $now: &Now) $step
         }
     )+};
 }
@@ -149,7 +149,7 @@ impl Rule for NAdam {
         true
     }
 
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
         let (now_momentum, next_momentum) = (self.momentum(now.count.clone()), self.momentum(now.count.clone() + 1.0));
         let product = Number::of(&slots[2]) * now_momentum.clone();
@@ -200,7 +200,7 @@ impl Rule for RmsProp {
         if self.momentum == 0.0 { &["square_avg"] } else { &["square_avg", "momentum_buffer"] }
     }
 
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
         slots[0].combine_square_assign(self.alpha, &*gradient, 1.0 - self.alpha);
         let scaled = gradient.over_root(&slots[0], self.epsilon);
@@ -242,7 +242,7 @@ impl Rule for Adagrad {
         self.rate_decay != 0.0
     }
 
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
         slots[0].combine_square_assign(1.0, &*gradient, 1.0);
         let factor = Number::from(1.0) / ((now.count.clone() - 1.0) * self.rate_decay + 1.0);
@@ -279,7 +279,7 @@ impl Rule for Adadelta {
         &["square_avg", "acc_delta"]
     }
 
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
         slots[0].combine_square_assign(self.rho, &*gradient, 1.0 - self.rho);
         let step = ((&slots[1] + self.epsilon) / (&slots[0] + self.epsilon)).sqrt() * &*gradient;

@@ -2,6 +2,7 @@
 
 use super::{Now, Number, Rule};
 use crate::prelude::*;
+use std::borrow::Borrow;
 
 /// The number of steps so far, and the tensors that a rule keeps for each parameter, named `path.slot`.
 #[derive(Clone, Debug, Tree)]
@@ -76,14 +77,56 @@ impl Memory {
         Memory { count: number(0.0), scale: number(1.0), slots: Slots(slots) }
     }
 
+    /// A step with these gradients. Nothing is changed if they, or this memory, do not belong to the parameters.
     pub(super) fn update<P: Tree>(&mut self, rule: &impl Rule, parameters: &mut P, gradients: &P, line: Line) {
-        let settings = rule.settings();
         let gradients = gradients.leaves();
-        if let Some(error) = self.mismatch(rule, parameters, &gradients) {
-            error.at(line).raise();
-        }
-        let factor = settings.clip_norm.map(|norm| clipping(parameters, &gradients, norm));
+        let mut trained = Vec::with_capacity(gradients.len());
+        let checked = self.check(rule, parameters, gradients.len(), |place, parameter| {
+            let problem = match gradients.get(place) {
+                None => "has no gradient".to_string(),
+                Some(gradient) if gradient.shape() != parameter.shape() => {
+                    let (shape, other) = (Shape::from(parameter.shape()), Shape::from(gradient.shape()));
+                    format!("has shape {shape}, its gradient {other}")
+                }
+                Some(gradient) => {
+                    trained.push(*gradient);
+                    return None;
+                }
+            };
+            Some(Mismatch::Gradient(problem))
+        });
+        checked.map_err(|error| error.at(line)).unwrap_or_else(|error| error.raise());
+        let factor = rule.settings().clip_norm.map(|norm| clipping(trained.iter().copied(), norm));
+        let mut trained = trained.into_iter();
+        self.advance(rule, parameters, factor, |_| trained.next().expect("as many as trained parameters"));
+    }
 
+    /// A step with the gradients that the parameters accumulated, which it takes.
+    pub(super) fn step<P: Tree>(&mut self, rule: &impl Rule, parameters: &mut P, line: Line) {
+        let clips = rule.settings().clip_norm;
+        let mut gradients = Vec::new();
+        let checked = self.check(rule, parameters, 0, |_, parameter| {
+            if clips.is_some() {
+                gradients.extend(parameter.grad());
+            }
+            None
+        });
+        checked.map_err(|error| error.at(line)).unwrap_or_else(|error| error.raise());
+        let factor = clips.map(|norm| clipping(gradients.iter(), norm));
+        drop(gradients);
+        let take = |parameter: &mut Tensor| parameter.take_grad().unwrap_or_else(|| parameter.zeros_like());
+        self.advance(rule, parameters, factor, take);
+    }
+
+    /// Updates every trained parameter with the gradient that `gradient` finds for it, times `factor`.
+    fn advance<P: Tree, G: Borrow<Tensor>>(
+        &mut self,
+        rule: &impl Rule,
+        parameters: &mut P,
+        factor: Option<Tensor>,
+        mut gradient: impl FnMut(&mut Tensor) -> G,
+    ) {
+        let settings = rule.settings();
         let mut count = Number::from(0.0);
         if rule.counts() || !settings.schedule.is_constant() {
             count = Number::of(&self.count);
@@ -93,53 +136,60 @@ impl Memory {
         let rate = settings.rate_at(&count, &scale);
         let count = count + 1.0;
 
-        let (mut gradients, mut slots) = (gradients.into_iter(), self.slots.0.iter_mut());
+        let mut slots = self.slots.0.iter_mut();
         let has_groups = !settings.groups.is_empty();
         let mut now = Now { rate: rate.clone(), weight_decay: settings.weight_decay, count };
         let mut visit = |path: &TreePath, parameter: &mut Tensor| {
-            let gradient = gradients.next().expect("as many as parameters");
             if !is_trained(path, parameter) {
                 return;
             }
             let slot = slots.next().expect("as many as trained parameters");
+            let gradient = gradient(parameter);
             if has_groups {
                 let Some((factor, weight_decay)) = settings.of(&slot.path) else { return };
                 now.rate = if factor == 1.0 { rate.clone() } else { rate.clone() * factor };
                 now.weight_decay = weight_decay;
             }
-            let clipped = clip(gradient, factor.as_ref(), settings.clip_value);
-            rule.step(parameter, clipped.as_ref().unwrap_or(gradient), &mut slot.tensors, &now);
+            let clipped = clip(gradient.borrow(), factor.as_ref(), settings.clip_value);
+            rule.apply(parameter, clipped.as_ref().unwrap_or(gradient.borrow()), &mut slot.tensors, &now);
         };
         TreePath::root().quietly(|path| parameters.visit_mut(path, &mut visit));
     }
 
-    /// Why these gradients, or this memory, do not belong to these parameters. Nothing is changed before that is known.
-    fn mismatch(&self, rule: &impl Rule, parameters: &impl Tree, gradients: &[&Tensor]) -> Option<Error> {
+    /// Calls `problem` with every trained parameter and its place among all leaves, until that or this memory does not fit. `least` leaves
+    /// are wanted.
+    fn check<'p, P: Tree>(
+        &self,
+        rule: &impl Rule,
+        parameters: &'p P,
+        least: usize,
+        mut problem: impl FnMut(usize, &'p Tensor) -> Option<Mismatch>,
+    ) -> Result<(), Error> {
         let (mut place, mut slots, mut wrong) = (0, self.slots.0.iter(), None);
-        let mut check = |path: &TreePath, parameter: &Tensor| {
-            let (at, gradient) = (place, gradients.get(place));
-            place += 1;
+        let mut check = |path: &TreePath, parameter: &'p Tensor| {
             if wrong.is_none() && is_trained(path, parameter) {
-                let problem = match (gradient, slots.next()) {
-                    (None, _) => Some(Mismatch::Gradient("has no gradient".to_string())),
-                    (_, None) => Some(Mismatch::Memory("is not in the memory of the optimiser".to_string())),
-                    (Some(gradient), Some(slot)) => difference(rule, parameter, gradient, slot),
-                };
-                wrong = problem.map(|problem| (at, problem));
+                let found = problem(place, parameter).or_else(|| match slots.next() {
+                    None => Some(Mismatch::Memory("is not in the memory of the optimiser".to_string())),
+                    Some(slot) => difference(rule, parameter, slot),
+                });
+                wrong = found.map(|problem| (place, problem));
             }
+            place += 1;
         };
         TreePath::root().quietly(|path| parameters.visit(path, &mut check));
-        if wrong.is_none() && (slots.next().is_some() || place < gradients.len()) {
+        let Some((place, problem)) = wrong else {
+            if slots.next().is_none() && place >= least {
+                return Ok(());
+            }
             let message = "the network has fewer parameters than its gradient or the memory of the optimiser";
-            return Some(Error::new(ErrorKind::Tree, "update", message).help(START));
-        }
-        let (place, problem) = wrong?;
+            return Err(Error::new(ErrorKind::Tree, "update", message).help(START));
+        };
         let name = parameters.named_leaves().swap_remove(place).0;
         let (text, help) = match problem {
             Mismatch::Gradient(text) => (text, "give the gradient of a scalar loss with respect to these parameters"),
             Mismatch::Memory(text) => (text, START),
         };
-        Some(Error::new(ErrorKind::Tree, "update", format!("the parameter `{name}` {text}")).help(help))
+        Err(Error::new(ErrorKind::Tree, "update", format!("the parameter `{name}` {text}")).help(help))
     }
 }
 
@@ -152,11 +202,8 @@ enum Mismatch {
 }
 
 /// The factor that brings the norm of all gradients to at most `norm`, as a tensor of rank 0.
-fn clipping(parameters: &impl Tree, gradients: &[&Tensor], norm: f64) -> Tensor {
-    let mut trained = Vec::new();
-    TreePath::root().quietly(|path| parameters.visit(path, &mut |path, leaf| trained.push(is_trained(path, leaf))));
-    let trained = gradients.iter().zip(trained).filter(|(_, trained)| *trained);
-    (norm / (norm_of(trained.map(|(gradient, _)| *gradient)) + 1e-6)).clamp_max(1.0)
+fn clipping<'t>(gradients: impl Iterator<Item = &'t Tensor>, norm: f64) -> Tensor {
+    (norm / (norm_of(gradients) + 1e-6)).clamp_max(1.0)
 }
 
 /// The Euclidean norm of all elements together, f64 of rank 0.
@@ -173,18 +220,14 @@ fn clip(gradient: &Tensor, factor: Option<&Tensor>, value: Option<f64>) -> Optio
     }
 }
 
-/// Why a gradient or a slot does not belong to a parameter.
-fn difference(rule: &impl Rule, parameter: &Tensor, gradient: &Tensor, slot: &Slot) -> Option<Mismatch> {
-    let shape = parameter.shape();
-    if gradient.shape() != shape {
-        let (shape, other) = (Shape::from(shape), Shape::from(gradient.shape()));
-        return Some(Mismatch::Gradient(format!("has shape {shape}, its gradient {other}")));
-    }
+/// Why a slot does not belong to a parameter.
+fn difference(rule: &impl Rule, parameter: &Tensor, slot: &Slot) -> Option<Mismatch> {
     let wanted = rule.slots(parameter);
     if !std::ptr::eq(wanted, slot.names) && wanted != slot.names {
         let text = format!("needs {wanted:?} in the memory of the optimiser, which has {:?}", slot.names);
         return Some(Mismatch::Memory(text));
     }
+    let shape = parameter.shape();
     let other = slot.tensors.iter().find(|tensor| tensor.rank() > 0 && tensor.shape() != shape)?;
     let (shape, other) = (Shape::from(shape), Shape::from(other.shape()));
     Some(Mismatch::Memory(format!("has shape {shape}, what the optimiser remembers of it {other}")))

@@ -21,6 +21,7 @@ pub use number::{Number, combine};
 pub use schedule::{Plateau, Schedule};
 pub use settings::{Group, Now, Settings};
 
+use crate::ModelMethods;
 use crate::prelude::*;
 
 /// A method that improves parameters, given their gradients.
@@ -48,6 +49,26 @@ pub trait Optimiser {
     #[track_caller]
     fn update<P: Tree>(&self, parameters: &mut P, gradients: &P, state: &mut Self::State);
 
+    /// One step with the gradients that `backward` accumulated in the parameters; it takes them. Where there is none, it is zeros.
+    ///
+    /// ```
+    /// use wengert::nn::{Context, Layer, Linear, ModelMethods};
+    /// use wengert::nn::optimise::{Optimiser, Sgd};
+    /// use wengert::prelude::*;
+    /// let mut model = Linear::new(2, 1, &mut Key::new(0)).require_grad();
+    /// let optimiser = Sgd::new(0.1);
+    /// let mut memory = optimiser.start(&model);
+    /// let before = model.weight.clone();
+    /// model.forward(&Tensor::from([[3.0, 4.0]]), &mut Context::evaluation()).sum().backward();
+    /// optimiser.step(&mut model, &mut memory);
+    /// assert!((before - &model.weight - Tensor::from([[0.3, 0.4]])).abs().max().item() < 1e-15);
+    /// ```
+    #[track_caller]
+    fn step<P: Tree>(&self, parameters: &mut P, state: &mut Self::State) {
+        let gradients = parameters.gradients();
+        self.update(parameters, &gradients, state);
+    }
+
     /// The learning rate of the step that comes next, if it has one.
     fn rate(&self, state: &Self::State) -> Option<f64>;
 
@@ -73,7 +94,7 @@ pub trait Optimiser {
 ///     fn settings_mut(&mut self) -> &mut Settings {
 ///         &mut self.0
 ///     }
-///     fn step(&self, parameter: &mut Tensor, gradient: &Tensor, _: &mut [Tensor], now: &Now) {
+///     fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, _: &mut [Tensor], now: &Now) {
 ///         now.descend(parameter, &gradient.sign());
 ///     }
 /// }
@@ -107,7 +128,7 @@ pub trait Rule: Sized {
     }
 
     /// Updates one parameter and its slots.
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now);
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now);
 
     /// With a rate that changes.
     #[must_use]
@@ -170,6 +191,13 @@ impl<R: Rule> Optimiser for R {
         let line = Line::caller();
         let _scope = primitive::scope(line);
         no_grad(|| memory.update(self, parameters, gradients, line));
+    }
+
+    #[track_caller]
+    fn step<P: Tree>(&self, parameters: &mut P, memory: &mut Memory) {
+        let line = Line::caller();
+        let _scope = primitive::scope(line);
+        no_grad(|| memory.step(self, parameters, line));
     }
 
     fn rate(&self, memory: &Memory) -> Option<f64> {

@@ -61,7 +61,7 @@ impl Rule for Sgd {
         if self.momentum == 0.0 { &[] } else { &["momentum_buffer"] }
     }
 
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
         let [velocity] = slots else { return now.descend(parameter, &gradient) };
         velocity.combine_assign(self.momentum, &*gradient, 1.0);
@@ -109,7 +109,7 @@ impl Rule for Lion {
         &["exp_avg"]
     }
 
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let (mean, (direction, kept)) = (&mut slots[0], self.betas);
         let sign = (&*mean * direction + gradient * (1.0 - direction)).sign();
         now.decay_and_descend(parameter, &sign, Number::from(1.0));

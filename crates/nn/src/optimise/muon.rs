@@ -61,10 +61,10 @@ impl Rule for Muon {
         true
     }
 
-    fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
+    fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         if parameter.rank() != 2 {
             let rate = now.rate.clone() / self.settings.rate * self.adamw_rate;
-            return self.adamw.step(parameter, gradient, slots, &Now { rate, ..now.clone() });
+            return self.adamw.apply(parameter, gradient, slots, &Now { rate, ..now.clone() });
         }
         let momentum = &mut slots[0];
         combine(momentum, &Number::from(self.momentum), gradient, &Number::from(1.0 - self.momentum));

@@ -1,10 +1,10 @@
 //! Optimisers and schedules take the steps of PyTorch's, eager and compiled.
 
 use serde_json::Value;
-use wengert::nn::Linear;
 use wengert::nn::optimise::{
-    Adadelta, Adagrad, Adam, AdamW, Lbfgs, Lion, Memory, Muon, NAdam, Optimiser, RmsProp, Rule, Schedule, Sgd,
+    Adadelta, Adagrad, Adam, AdamW, Group, Lbfgs, Lion, Memory, Muon, NAdam, Optimiser, RmsProp, Rule, Schedule, Sgd,
 };
+use wengert::nn::{Linear, ModelMethods};
 use wengert::prelude::*;
 
 fn record() -> Value {
@@ -172,6 +172,35 @@ fn gradients_or_memory_of_something_else_are_refused_and_change_nothing() {
     let text = message(&adam, adam.start(&model), &longer);
     assert!(text.contains("`1.weight` has shape [1, 2], its gradient [2, 1, 2]"), "{text}");
     assert!(text.contains("gradient of a scalar loss"), "{text}");
+}
+
+#[test]
+fn a_step_takes_the_gradients_of_leaves_and_is_the_update_with_them() {
+    let start = || Linear::new(2, 3, &mut Key::new(0)).require_grad();
+    let optimiser = Adam::new(0.1).clip_norm(0.5).group("bias", Group::new().rate(0.1));
+    let (mut stepped, mut updated) = (start(), start());
+    let (mut memory, mut same_memory) = (optimiser.start(&stepped), optimiser.start(&updated));
+    for turn in 0..3 {
+        let loss = |model: &Linear| {
+            let weight = model.weight.square().sum();
+            // In the second step the bias has no gradient.
+            if turn == 1 { weight } else { weight + (model.bias.as_ref().unwrap() * 3.0).sum() }
+        };
+        loss(&stepped).backward();
+        optimiser.step(&mut stepped, &mut memory);
+        let gradients = grad(loss)(&updated);
+        optimiser.update(&mut updated, &gradients, &mut same_memory);
+        assert_eq!(stepped.leaves(), updated.leaves(), "parameters after step {turn}");
+        assert_eq!(memory.leaves(), same_memory.leaves(), "memory after step {turn}");
+        assert!(stepped.leaves().iter().all(|leaf| leaf.requires_grad() && leaf.grad().is_none()));
+    }
+    // A refused step keeps the gradients.
+    stepped.weight.sum().backward();
+    let before = stepped.weight.detach();
+    let other = &mut optimiser.start(&Linear::new(3, 2, &mut Key::new(0)));
+    let error = catch(|| optimiser.step(&mut stepped, other)).unwrap_err();
+    assert!(error.to_string().contains("`weight`"), "{error}");
+    assert_eq!((stepped.weight.grad().unwrap(), stepped.weight.detach()), (Tensor::ones([3, 2]), before));
 }
 
 #[test]

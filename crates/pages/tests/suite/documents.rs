@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use wengert_pages::composites::Composite;
 use wengert_pages::docs::faults;
 
-fn pages(arguments: &[&str]) -> Output {
+pub fn pages(arguments: &[&str]) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_wengert-pages")).args(arguments).output();
     output.expect("the command starts")
 }
@@ -23,17 +23,17 @@ fn fails(arguments: &[&str], code: i32) -> String {
 }
 
 /// A temporary directory for one test, removed afterwards.
-struct Scratch(PathBuf);
+pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Scratch {
+    pub fn new(name: &str) -> Scratch {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the scratch directory can be made");
         Scratch(path)
     }
 
-    fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         self.0.to_str().expect("the path is text")
     }
 }

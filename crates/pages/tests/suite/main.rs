@@ -1,3 +1,5 @@
 //! Tests of the generated pages.
 
+mod case_studies;
 mod documents;
+mod site;

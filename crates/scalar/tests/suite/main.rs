@@ -5,6 +5,7 @@ mod agreement;
 mod derivatives;
 mod fuzz;
 mod grains;
+mod limits;
 #[cfg(feature = "nalgebra")]
 mod matrices;
 mod misuse;

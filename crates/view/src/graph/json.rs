@@ -12,7 +12,8 @@ impl Graph {
     /// title, notes
     /// groups   label, kind (kernel or body), head: the position of a node
     /// nodes    id, kind (leaf, constant, operation, output, kernel or collapsed), label, operation, rule, shape,
-    ///          value and adjoint: shape, sizes, elements (of small tensors), elementCount, minimum, maximum, mean, nans, infinities, text
+    ///          value and adjoint: shape, sizes, elements (of small tensors), elementCount, minimum, maximum, mean, nans, infinities,
+    ///          histogram (counts in twelve equal parts of the range), text
     ///          saved: what, node, value, bytes; savedBytes
     ///          line: file, line, column; fromRule, forward and reverse: the order of the two passes,
     ///          flops, bytes, milliseconds, group, members, fanOut
@@ -114,6 +115,7 @@ fn written_summary(summary: &Summary) -> String {
         ("mean", found(|found| number(found.mean))),
         ("nans", found(|found| found.nans.to_string())),
         ("infinities", found(|found| found.infinities.to_string())),
+        ("histogram", array(summary.histogram.iter().map(ToString::to_string))),
         ("text", string(&summary.to_string())),
     ])
 }

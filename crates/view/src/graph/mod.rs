@@ -1,6 +1,6 @@
 //! Graphs of tapes, programs and plans, and their pictures.
 //!
-//! [`graph`], [`program`] and [`plan`] describe what there is as a [`Graph`]: nodes, edges, groups and notes, in plain data. A graph is
+//! [`graph`], [`program`], [`plan`] and [`run`] describe what there is as a [`Graph`]: nodes, edges, groups and notes, in plain data. A graph is
 //! drawn as SVG, as text for the terminal, or written in the language of Graphviz or as JSON. Pictures are deterministic, and need no other
 //! program.
 //!
@@ -26,10 +26,10 @@ mod collapse;
 mod dot;
 mod formula;
 mod json;
-mod layout;
-mod model;
-mod numbers;
-mod picture;
+pub(crate) mod layout;
+pub(crate) mod model;
+pub(crate) mod numbers;
+pub(crate) mod picture;
 mod sources;
 mod style;
 mod summary;
@@ -39,5 +39,5 @@ mod units;
 
 pub use collapse::{Collapse, MOST_NODES};
 pub use model::{Edge, EdgeKind, Graph, Group, GroupKind, Node, NodeKind, Saved};
-pub use sources::{graph, plan, program};
+pub use sources::{graph, plan, program, run};
 pub use summary::Summary;

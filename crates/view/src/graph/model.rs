@@ -20,12 +20,22 @@ use wengert_engine::primitive::Cost;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
+    pub(crate) subject: Subject,
     pub(super) title: String,
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<Edge>,
     pub(super) groups: Vec<Group>,
     pub(super) notes: Vec<String>,
     pub(super) coloured: bool,
+}
+
+/// What a graph shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Subject {
+    #[default]
+    Tape,
+    Program,
+    Plan,
 }
 
 /// A value that is given or computed, or several of them.

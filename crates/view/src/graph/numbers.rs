@@ -1,7 +1,7 @@
 //! Numbers in few characters.
 
 /// A number with four significant digits.
-pub(super) fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     if number == 0.0 {
         return "0".to_string();
     }
@@ -30,7 +30,7 @@ fn trimmed(number: &str) -> &str {
 }
 
 /// A number of bytes in a unit that suits it.
-pub(super) fn bytes(count: usize) -> String {
+pub(crate) fn bytes(count: usize) -> String {
     let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     match units.into_iter().find(|(_, size)| count as f64 >= *size) {
         Some((unit, size)) => format!("{} {unit}", short(count as f64 / size)),
@@ -39,7 +39,7 @@ pub(super) fn bytes(count: usize) -> String {
 }
 
 /// `1 node`, `2 nodes`.
-pub(super) fn counted(count: usize, one: &str) -> String {
+pub(crate) fn counted(count: usize, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 

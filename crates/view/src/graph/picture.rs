@@ -12,10 +12,10 @@ const INNER_GAP: f64 = 34.0;
 /// Free space inside of a frame.
 const PADDING: f64 = 14.0;
 /// The height of a frame's title.
-pub(super) const FRAME_TITLE: f64 = 28.0;
+pub(crate) const FRAME_TITLE: f64 = 28.0;
 
 /// Where everything is.
-pub(super) struct Picture {
+pub(crate) struct Picture {
     /// By node; the head of a group is the title of its frame.
     pub boxes: Vec<Option<Rectangle>>,
     /// By group.
@@ -25,7 +25,7 @@ pub(super) struct Picture {
 }
 
 /// A line for one or several edges, with the adjoint edges that lead back beside it.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     /// The points from start to end.
     pub route: Vec<Point>,
     pub edges: Vec<usize>,

@@ -6,6 +6,8 @@ use wengert_engine::{Statistics, Tensor};
 
 /// The elements of larger tensors are summarised.
 const MOST_ELEMENTS: usize = 6;
+/// The number of bins of a histogram.
+const BINS: usize = 12;
 /// A mean below this share of the largest element is rounding, and shown as 0.
 const ROUNDING: f64 = 1e-12;
 /// Longer texts are abbreviated where there is little room.
@@ -21,6 +23,7 @@ const BRIEF: usize = 18;
 /// let summary = Summary::of(&Tensor::linspace(0.0, 1.0, 101));
 /// assert_eq!((summary.shape.as_str(), summary.elements.is_none()), ("f64[101]", true));
 /// assert_eq!(summary.to_string(), "0 .. 1, mean 0.5");
+/// assert_eq!(summary.histogram, [9, 8, 8, 9, 8, 8, 9, 8, 8, 9, 8, 9]);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -32,6 +35,9 @@ pub struct Summary {
     pub elements: Option<Vec<f64>>,
     /// The number of elements and of NaNs, the extremes and the mean; `None` if the tensor is symbolic.
     pub statistics: Option<Statistics>,
+    /// How many finite elements lie in each of twelve equal parts of their range, from the smallest; empty if all elements are listed or
+    /// equal.
+    pub histogram: Vec<usize>,
 }
 
 impl Summary {
@@ -47,16 +53,19 @@ impl Summary {
     pub fn of(tensor: &Tensor) -> Summary {
         let statistics = Statistics::of(tensor);
         let is_listed = statistics.is_some() && tensor.elements() <= MOST_ELEMENTS;
+        let is_spread = statistics.is_some_and(|found| found.minimum < found.maximum);
+        let histogram = statistics.filter(|_| is_spread && !is_listed).map(|found| histogram(tensor, &found));
         Summary {
             shape: tensor.spec().to_string(),
             sizes: tensor.shape().to_vec(),
             elements: is_listed.then(|| tensor.to_f64_vec()),
             statistics,
+            histogram: histogram.unwrap_or_default(),
         }
     }
 
     /// The same in fewer characters: the elements if they are short, or else the extremes.
-    pub(super) fn brief(&self) -> String {
+    pub(crate) fn brief(&self) -> String {
         let text = self.to_string();
         match self.statistics {
             Some(found) if text.chars().count() > BRIEF && !found.minimum.is_nan() => {
@@ -94,6 +103,18 @@ impl fmt::Display for Summary {
     }
 }
 
+/// The counts of finite elements in equal parts of their range; the largest element belongs to the last part.
+fn histogram(tensor: &Tensor, found: &Statistics) -> Vec<usize> {
+    // Half of the numbers, so that no difference overflows.
+    let (least, width) = (found.minimum / 2.0, found.maximum / 2.0 - found.minimum / 2.0);
+    let mut counts = vec![0; BINS];
+    for number in tensor.to_f64_vec().into_iter().filter(|number| number.is_finite()) {
+        let share = (number / 2.0 - least) / width;
+        counts[((share * BINS as f64) as usize).min(BINS - 1)] += 1;
+    }
+    counts
+}
+
 /// Elements with brackets around the slices along every axis.
 fn nested(elements: &[f64], sizes: &[usize]) -> String {
     if elements.is_empty() {
@@ -118,6 +139,20 @@ mod tests {
         assert_eq!(nested(&[1.0], &[]), "1");
         assert_eq!(nested(&[], &[0, 2]), "[]");
         assert_eq!(nested(&[1.0, 2.0, 3.0, 4.0], &[2, 1, 2]), "[[[1, 2]], [[3, 4]]]");
+    }
+
+    #[test]
+    fn elements_are_counted_in_equal_parts_of_their_range() {
+        let counts = |elements: &[f64]| Summary::of(&Tensor::from(elements)).histogram;
+        let steps: Vec<f64> = (0..=12).map(f64::from).collect();
+        assert_eq!(counts(&steps), [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
+        let skewed = [0.0, 0.0, 0.0, 1.5, 2.0, 11.0, 12.0, f64::NAN, f64::INFINITY];
+        assert_eq!(counts(&skewed), [3, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        let huge = [f64::MIN, f64::MAX, 0.0, 0.0, 0.0, 0.0, 0.0];
+        assert_eq!(counts(&huge), [1, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 1]);
+        assert_eq!(counts(&[2.0; 9]), [0; 0]);
+        assert_eq!(counts(&[1.0, 2.0]), [0; 0], "they are listed");
+        assert_eq!(counts(&[f64::NAN; 9]), [0; 0]);
     }
 
     #[test]

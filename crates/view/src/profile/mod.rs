@@ -1,11 +1,13 @@
-//! Where the time of eager code goes: every operation with its time, forward and backward, beside what the machine could do.
+//! Where the time goes: every operation of eager code, forward and backward, and every kernel of a plan, beside what the machine could do.
 
 mod ceilings;
+mod data;
+mod plan;
 mod table;
-mod trace;
 
 pub use ceilings::Ceilings;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use wengert_engine::Line;
@@ -36,37 +38,71 @@ use wengert_engine::primitive::Cost;
 pub fn profile<R>(f: impl FnOnce() -> R) -> (R, Profile) {
     let start = Instant::now();
     let (result, timings) = record_times(f);
-    (result, Profile { wall: start.elapsed(), timings, ceilings: None })
+    (
+        result,
+        Profile { wall: start.elapsed(), calls: timings.into_iter().map(ProfileCall::from).collect(), ceilings: None },
+    )
 }
 
-/// The times of operations.
+/// The times of operations, or of the kernels of a plan.
 #[derive(Clone, Debug)]
 pub struct Profile {
     wall: Duration,
-    timings: Vec<Timing>,
+    calls: Vec<ProfileCall>,
     ceilings: Option<Ceilings>,
+}
+
+/// One call of an operation, or one kernel of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileCall {
+    /// The operation, or what the kernel does; `slopes` for cotangents that were multiplied by several slopes in one pass.
+    pub operation: Cow<'static, str>,
+    /// The operation whose rule made the call, if it is known.
+    pub rule_of: Option<&'static str>,
+    /// Whether it belongs to a backward pass. A kernel does if rules made all of its equations.
+    pub is_backward: bool,
+    /// The line of user code, if it is known.
+    pub line: Option<Line>,
+    /// The time between the beginning and the call.
+    pub start: Duration,
+    /// The duration of the call.
+    pub duration: Duration,
+    /// The arithmetic, and the memory traffic.
+    pub cost: Cost,
+}
+
+impl From<Timing> for ProfileCall {
+    fn from(timing: Timing) -> ProfileCall {
+        let Timing { operation, rule_of, is_backward, line, start, duration, cost, .. } = timing;
+        ProfileCall { operation: operation.into(), rule_of, is_backward, line: Some(line), start, duration, cost }
+    }
 }
 
 /// All calls of one operation at one line, and of its rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileRow {
-    /// The operation; `slopes` for cotangents that were multiplied by several slopes in one pass.
-    pub operation: &'static str,
-    /// The line of user code.
-    pub line: Line,
+    /// The operation, or what the kernel does.
+    pub operation: Cow<'static, str>,
+    /// The line of user code, if it is known.
+    pub line: Option<Line>,
     /// The number of forward calls.
     pub forward_calls: usize,
+    /// The number of calls that its rule made.
+    pub backward_calls: usize,
     /// The time of the forward calls.
     pub forward: Duration,
     /// The time of the calls that its rule made.
     pub backward: Duration,
     /// The work of all calls.
     pub cost: Cost,
-    /// The bytes of all results.
-    pub bytes: usize,
 }
 
 impl ProfileRow {
+    fn of(operation: Cow<'static, str>, line: Option<Line>) -> ProfileRow {
+        let (none, cost) = (Duration::ZERO, Cost::default());
+        ProfileRow { operation, line, forward_calls: 0, backward_calls: 0, forward: none, backward: none, cost }
+    }
+
     /// The time of all calls.
     ///
     /// ```
@@ -87,12 +123,12 @@ impl Profile {
 
     /// The time inside operations.
     pub fn total(&self) -> Duration {
-        self.timings.iter().map(|timing| timing.duration).sum()
+        self.calls.iter().map(|call| call.duration).sum()
     }
 
     /// Every call, in order.
-    pub fn timings(&self) -> &[Timing] {
-        &self.timings
+    pub fn calls(&self) -> &[ProfileCall] {
+        &self.calls
     }
 
     /// Compares the work with what this machine can do, in the printed table.
@@ -111,35 +147,24 @@ impl Profile {
 
     /// The calls by operation and line, those that take longest first. A call made by a rule belongs to the operation of the rule.
     pub fn rows(&self) -> Vec<ProfileRow> {
-        let mut places: HashMap<(&'static str, Line), usize> = HashMap::new();
+        let mut places: HashMap<(&str, Option<Line>), usize> = HashMap::new();
         let mut rows: Vec<ProfileRow> = Vec::new();
-        for timing in &self.timings {
-            let operation = timing.rule_of.unwrap_or(timing.operation);
-            let place = *places.entry((operation, timing.line)).or_insert_with(|| {
-                let (none, cost) = (Duration::ZERO, Cost::default());
-                let line = timing.line;
-                rows.push(ProfileRow {
-                    operation,
-                    line,
-                    forward_calls: 0,
-                    forward: none,
-                    backward: none,
-                    cost,
-                    bytes: 0,
-                });
+        for call in &self.calls {
+            let operation = call.rule_of.map_or_else(|| call.operation.clone(), Cow::from);
+            let key = (call.rule_of.unwrap_or(&call.operation), call.line);
+            let place = *places.entry(key).or_insert_with(|| {
+                rows.push(ProfileRow::of(operation, call.line));
                 rows.len() - 1
             });
             let row = &mut rows[place];
-            match timing.is_backward {
-                true => row.backward += timing.duration,
-                false => {
-                    row.forward += timing.duration;
-                    row.forward_calls += 1;
-                }
-            }
-            row.cost.flops += timing.cost.flops;
-            row.cost.bytes += timing.cost.bytes;
-            row.bytes += timing.bytes;
+            let (time, calls) = match call.is_backward {
+                true => (&mut row.backward, &mut row.backward_calls),
+                false => (&mut row.forward, &mut row.forward_calls),
+            };
+            *time += call.duration;
+            *calls += 1;
+            row.cost.flops += call.cost.flops;
+            row.cost.bytes += call.cost.bytes;
         }
         rows.sort_by_key(|row| std::cmp::Reverse(row.total()));
         rows

@@ -130,7 +130,7 @@ fn a_plan_shows_what_kernels_fuse_and_read() {
 }
 
 /// A picture equals its file.
-fn drawn(name: &str, picture: &str) {
+pub fn drawn(name: &str, picture: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/graphs/{name}"));
     if std::env::var_os("WENGERT_BLESS").is_some() {
         fs::write(&path, picture).unwrap();

@@ -3,6 +3,7 @@
 mod collapsed;
 mod data;
 mod doctor;
+mod explorer;
 mod graphs;
 mod profile;
 mod samples;

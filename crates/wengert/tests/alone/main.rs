@@ -3,7 +3,9 @@
 mod allocations;
 mod bodies;
 mod memory;
+mod memory_budget;
 mod memory_of_derivatives;
+mod memory_report;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wengert_kernels::counting::CountingAllocator;

@@ -116,3 +116,48 @@ fn every_signature_has_the_budget_to_itself() {
     assert!(catch(|| f.call(&wave([64, 64], 0.0))).is_err());
     assert_eq!(f.call(&wave([16, 16], 0.0)).shape(), &[] as &[usize]);
 }
+
+#[test]
+fn a_budget_holds_for_the_forward_and_the_backward_program_of_a_transform() {
+    let x = layers();
+    let expected = grad(loss)(&x);
+    let needed = |half: &Program| half.optimised().plan().total_bytes();
+    let split = compile(loss).pullback_program(&x);
+    let budget = needed(&split.forward).max(needed(&split.backward)) - 20_000;
+    let tight = compile(loss).within(budget);
+    // On a level, on the tape, and differentiated forward.
+    let found = grad(|x: &(Vec<Tensor>, Tensor)| tight.call(x))(&x);
+    found.leaves().into_iter().zip(expected.leaves()).for_each(|(a, b)| assert!(a.all_close(b, 1e-12)));
+    let leaves = x.map_leaves(|leaf| leaf.clone().require_grad());
+    tight.call(&leaves).backward();
+    let pairs = leaves.leaves().into_iter().zip(expected.leaves());
+    pairs.for_each(|(leaf, expected)| assert!(leaf.grad().unwrap().all_close(expected, 1e-12)));
+    assert!(jvp(|x: &(Vec<Tensor>, Tensor)| tight.call(x), &x, &x).1.all_close(&jvp(loss, &x, &x).1, 1e-12));
+    // Too little is an error that says how low it got, and leaves no gradient behind.
+    let whole = compile(value_and_grad(loss)).plan(&x);
+    let small = compile(loss).within(whole.total_bytes() - whole.workspace_bytes());
+    let leaves = x.map_leaves(|leaf| leaf.clone().require_grad());
+    let error = catch(|| small.call(&leaves).backward()).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Budget { needed, allowed } if needed > allowed), "{error}");
+    assert!(leaves.leaves().iter().all(|leaf| leaf.grad().is_none()));
+}
+
+#[test]
+fn a_plan_says_what_smaller_budgets_cost() {
+    let x = layers();
+    let plan = compile(value_and_grad(loss)).plan(&x);
+    let curve = plan.tradeoff();
+    assert!(curve.len() >= 6, "{curve:?}");
+    assert!(
+        curve.windows(2).all(|pair| pair[0].bytes < pair[1].bytes && pair[0].seconds >= pair[1].seconds),
+        "{curve:?}"
+    );
+    assert_eq!(curve.last().unwrap().bytes, plan.total_bytes());
+    assert!((curve.last().unwrap().flops - plan.program().cost().flops).abs() < 1.0);
+    for point in curve {
+        let tight = compile(value_and_grad(loss)).within(point.bytes).plan(&x);
+        assert!(tight.total_bytes() <= point.bytes, "{} of {}", tight.total_bytes(), point.bytes);
+        assert_eq!(tight.repeated_cost().flops, tight.program().cost().flops - plan.program().cost().flops);
+        assert_eq!(tight.repeated_equations() == 0, point.bytes == plan.total_bytes());
+    }
+}

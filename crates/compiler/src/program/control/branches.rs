@@ -4,6 +4,7 @@ use super::{input_specs, masked, output_specs, pick, places, through};
 use crate::bind::{bind, try_bind};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::plan::{Target, towards};
 use crate::primitive::Recording;
 use crate::primitive::{Adjoints, Attrs, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef};
 use crate::program::ProgramAttrs;
@@ -98,6 +99,11 @@ impl<'a> Form<'a> {
         })
     }
 
+    /// The most bytes that a call, or a call of its derivative, may need.
+    fn budget(&self) -> Option<usize> {
+        self.branches[0].budget()
+    }
+
     /// Results derived from all branches together are cached with the first; the other branches are part of the key.
     fn kept<T: Send + Sync + 'static>(
         &self,
@@ -105,7 +111,8 @@ impl<'a> Form<'a> {
         active: &[bool],
         derive: impl FnOnce() -> T,
     ) -> Arc<T> {
-        let numbers = self.branches.iter().map(ProgramAttr::number).chain([self.leading]).collect();
+        let numbers =
+            self.branches.iter().map(ProgramAttr::number).chain([self.leading]).chain(self.budget()).collect();
         let wish = Wish { what, inputs: active.to_vec(), numbers };
         self.branches[0].derived(wish, |_| derive())
     }
@@ -121,7 +128,7 @@ impl<'a> Form<'a> {
         let wish = Wish { what, inputs: inputs.to_vec(), numbers: numbers.to_vec() };
         let one = |branch: &ProgramAttr| {
             let found = branch.derived(wish.clone(), |branch| ProgramAttr::from(derive(branch)));
-            (*found).clone()
+            (*found).clone().limited(self.budget())
         };
         self.attrs(self.branches.iter().map(one))
     }
@@ -250,7 +257,11 @@ impl Pulled {
         let joints = form.branches.iter().map(|branch| joint(branch, active, reached));
         // Inputs are available anyway, and so are the results of a single branch.
         let is_free = |residual: Residual| matches!(residual, Residual::Input(_)) || form.branches.len() == 1;
-        let halves = joints.map(|joint| split_by(&joint, reached.len(), seeds, is_free)).collect();
+        let split = |joint: Program| match form.budget() {
+            None => split_by(&joint, reached.len(), seeds, is_free),
+            Some(budget) => split_within(joint, reached.len(), seeds, is_free, budget),
+        };
+        let halves = joints.map(split).collect();
         Pulled::from_halves(form, halves, active, reached)
     }
 
@@ -320,6 +331,11 @@ impl Pulled {
                 half.backward.evaluate(&inputs).or_raise()
             }))
         });
+        // Beside the backward call there are the inputs that it does not read.
+        let aside = (0..inputs.len()).filter(|place| !used.contains(place)).map(|place| inputs[place].bytes()).sum();
+        let rest = form.budget().map(|budget| budget.saturating_sub(aside));
+        let forward = forward.map(|program: ProgramAttr| program.limited(form.budget()));
+        let backward = backward.map(|program: ProgramAttr| program.limited(rest));
         let (forward, back): (Vec<ProgramAttr>, _) = (forward.collect(), form.attrs(backward));
         let call = form.attrs(forward.iter().cloned());
         Pulled { forward, call, back, active: active.to_vec(), reached: reached.to_vec(), used, kept }
@@ -364,6 +380,49 @@ impl Pulled {
         let residuals = used.chain(self.left().map(Residual::Output)).collect();
         Split { forward: self.forward[0].program().clone(), backward: back.program().clone(), residuals }
     }
+}
+
+/// How often a smaller budget for the joint program is tried.
+const TRIALS: usize = 6;
+
+/// Splits a joint program so that each half fits into a budget together with what waits beside it, as far as that can be reached. What the
+/// joint program computes again for later readers is computed again by the backward half, instead of being passed on.
+fn split_within(
+    joint: Program,
+    results: usize,
+    seeds: usize,
+    is_free: impl Fn(Residual) -> bool + Copy,
+    budget: usize,
+) -> Split {
+    let joint = joint.optimised();
+    let updates = vec![None; joint.outputs().len()];
+    let total = |program: &Program| {
+        let program = program.optimised();
+        let updates = vec![None; program.outputs().len()];
+        towards(program, &updates, budget, &Target::CPU).1
+    };
+    let needed = |split: &Split| {
+        let read = |place: usize| split.residuals.contains(&Residual::Input(place));
+        let inputs = input_specs(&split.forward);
+        let aside: usize =
+            inputs.iter().enumerate().filter(|(place, _)| !read(*place)).map(|(_, spec)| spec.bytes()).sum();
+        total(&split.forward).max(total(&split.backward) + aside)
+    };
+    let mut best: Option<(usize, Split)> = None;
+    let mut allowed = budget;
+    for _ in 0..TRIALS {
+        let (program, reached) = towards(joint.clone(), &updates, allowed, &Target::CPU);
+        let split = split_by(&program, results, seeds, is_free);
+        let needed = needed(&split);
+        if best.as_ref().is_none_or(|(least, _)| needed < *least) {
+            best = Some((needed, split));
+        }
+        if needed <= budget || reached > allowed {
+            break;
+        }
+        allowed = allowed.saturating_sub((needed - budget).max(budget / 16));
+    }
+    best.expect("it was tried").1
 }
 
 /// A program of inputs and cotangents that computes the values and gradients of a branch.

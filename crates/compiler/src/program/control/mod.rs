@@ -11,7 +11,6 @@ mod independent_rows;
 pub mod masked;
 #[doc(hidden)]
 pub mod repeat;
-pub(crate) mod reversal;
 mod runner;
 #[doc(hidden)]
 pub mod steps;

@@ -1,8 +1,9 @@
 //! Runs bodies of control flow.
 
 use crate::autograd::modes;
+use crate::error::OrRaise;
 use crate::location::Line;
-use crate::plan::{Host, Input, Plan, Runner, Target, TiledLoops, runner};
+use crate::plan::{Host, Input, Plan, Runner, Target, TiledLoops, runner, within};
 use crate::program::{ProgramAttr, Wish};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
@@ -19,11 +20,16 @@ impl<'a> BodyRunner<'a> {
     /// For inputs of the same levels as `inputs`.
     pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> BodyRunner<'a> {
         let on_numbers = !modes::detects_anomalies() && inputs.iter().all(Tensor::is_plain);
-        let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
+        let budget = body.budget();
+        let wish = Wish { what: "plan", inputs: Vec::new(), numbers: budget.into_iter().collect() };
         let plan = on_numbers.then(|| {
             body.derived(wish, |body| {
                 let body = body.optimised();
-                runner(Plan::new(&body, vec![None; body.outputs().len()], &Target::CPU))
+                let updates = vec![None; body.outputs().len()];
+                runner(match budget {
+                    None => Plan::new(&body, updates, &Target::CPU),
+                    Some(budget) => within(body, updates, budget, &Target::CPU).or_raise().1,
+                })
             })
         });
         BodyRunner { body, plan }

@@ -4,12 +4,12 @@
 //! of a segment chooses its steps, using concrete values; the derivative rules repeat the same steps with ordinary operations. So a reverse
 //! sweep holds the states at the starts, and the values of one segment.
 
-use super::Rhs;
 use super::step::{Control, Step};
-use crate::custom::{Function, Residual};
+use super::{Rhs, scheduled};
+use crate::custom::{Function, Numeric, Residual};
 use crate::error::OrRaise;
-use crate::implicit::numeric::Numeric;
 use crate::implicit::{bind, completed, split, with};
+use crate::memory::Schedule;
 use crate::methods::*;
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::tensor::Value;
@@ -18,7 +18,7 @@ use smallvec::smallvec;
 use std::sync::{Arc, OnceLock};
 
 /// Number of steps that are recomputed together.
-const TOGETHER: usize = 32;
+pub(super) const TOGETHER: usize = 32;
 
 /// The states at `times`, stacked.
 pub(super) fn solve(rhs: &Rhs, times: &Arc<[f64]>, options: &super::Ode, operands: &[Tensor]) -> Tensor {
@@ -49,6 +49,11 @@ fn in_segments(rhs: &Rhs, times: &[f64], options: &super::Ode, operands: &[Tenso
     let mut y = y0.clone();
     let mut rows = vec![y.clone()];
     for ends in times.windows(2) {
+        if options.schedule != Schedule::All {
+            (y, control) = scheduled::interval(rhs, [ends[0], ends[1]], control, options, theta, &y);
+            rows.push(y.clone());
+            continue;
+        }
         let mut t = ends[0];
         while t != ends[1] {
             let taken = Arc::new(OnceLock::new());
@@ -82,18 +87,23 @@ struct Segment {
 impl Segment {
     /// Repeats the steps that were taken.
     fn replay(&self, operands: &[Tensor]) -> Tensor {
-        let (theta, y) = split(operands);
         let steps = &self.taken.get().expect("a segment is differentiated after it ran").steps;
-        let f = |t: f64, y: &Tensor| (self.rhs)(t, y, theta);
-        let mut y = y.clone();
-        let mut slope = f(self.start, &y);
-        for (t, h) in steps {
-            let step = Step::take(&f, *t, *h, &y, &slope);
-            slope = step.slope().clone();
-            y = step.y;
-        }
-        y
+        repeated(&self.rhs, self.start, steps, operands)
     }
+}
+
+/// The state after these steps from `start`.
+pub(super) fn repeated(rhs: &Rhs, start: f64, steps: &[(f64, f64)], operands: &[Tensor]) -> Tensor {
+    let (theta, y) = split(operands);
+    let f = |t: f64, y: &Tensor| rhs(t, y, theta);
+    let mut y = y.clone();
+    let mut slope = f(start, &y);
+    for (t, h) in steps {
+        let step = Step::take(&f, *t, *h, &y, &slope);
+        slope = step.slope().clone();
+        y = step.y;
+    }
+    y
 }
 
 impl Function for Segment {

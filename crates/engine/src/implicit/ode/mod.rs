@@ -2,12 +2,14 @@
 
 mod continuous;
 mod discrete;
+mod scheduled;
 mod step;
 
 use super::bind_at;
 use super::packing::{Packing, operands};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
+use crate::memory::Schedule;
 use crate::primitive::{Spec, SpecRef};
 use crate::transform::form_of;
 use crate::{DType, Error, ErrorKind, Tensor, Tree};
@@ -101,6 +103,7 @@ pub struct Ode {
     first_step: Option<f64>,
     adjoint: Adjoint,
     checkpoints: Option<usize>,
+    schedule: Schedule,
 }
 
 impl Default for Ode {
@@ -113,7 +116,7 @@ impl Ode {
     /// The default options.
     pub fn new() -> Ode {
         let (steps, adjoint) = (100_000, Adjoint::Discrete);
-        Ode { rtol: None, atol: None, steps, first_step: None, adjoint, checkpoints: None }
+        Ode { rtol: None, atol: None, steps, first_step: None, adjoint, checkpoints: None, schedule: Schedule::All }
     }
 
     /// The error tolerance of a step relative to the state; by default 1e-7, or 1e-4 for `f32`.
@@ -148,6 +151,24 @@ impl Ode {
         self
     }
 
+    /// Which states between two output times are kept for the discrete adjoint. By default it keeps one of 32 steps; a schedule keeps few
+    /// of those, and integrates again for the others. How many steps there will be is not known, so `Binomial` keeps the same as `Online`.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let decay = |_: &Tensor, y: &Tensor, rate: &Tensor| -(rate * y);
+    /// let last = |rate: &Tensor, options: Ode| odeint(decay, rate, &Tensor::from(1.0), &[0.0, 9.0], options).select(0, 1);
+    /// let precise = Ode::new().rtol(1e-12).atol(1e-14);
+    /// let few = precise.clone().schedule(Schedule::Online { snapshots: 3 });
+    /// let rate = Tensor::from(0.5);
+    /// let slopes = [few, precise].map(|options| grad(|rate: &Tensor| last(rate, options.clone()))(&rate));
+    /// assert!(slopes[0].all_close(&slopes[1], 1e-12));
+    /// ```
+    pub fn schedule(mut self, schedule: Schedule) -> Ode {
+        self.schedule = schedule;
+        self
+    }
+
     /// Chooses how the solution is differentiated.
     pub fn adjoint(mut self, adjoint: Adjoint) -> Ode {
         self.adjoint = adjoint;
@@ -170,6 +191,7 @@ impl Ode {
     }
 
     fn check(&self, times: &[f64]) -> Result<(), Error> {
+        self.schedule.check("odeint")?;
         let wrong = |message: String| Err(Error::new(ErrorKind::Argument, "odeint", message));
         if times.is_empty() || times.iter().any(|time| !time.is_finite()) {
             return wrong(format!("the times {times:?} are not a list of finite numbers"));

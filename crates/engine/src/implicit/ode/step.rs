@@ -87,6 +87,17 @@ impl Control {
         Control { options: options.clone(), next: options.first_step, last_error: 1e-4, steps: 0 }
     }
 
+    /// Everything but the options, as numbers.
+    pub fn numbers(&self) -> [f64; 3] {
+        [self.next.unwrap_or(f64::NAN), self.last_error, self.steps as f64]
+    }
+
+    /// The control that has these [`numbers`](Control::numbers).
+    pub fn from_numbers(options: &Ode, [next, last_error, steps]: [f64; 3]) -> Control {
+        let next = Some(next).filter(|next| !next.is_nan());
+        Control { options: options.clone(), next, last_error, steps: steps as usize }
+    }
+
     /// Integrates from `t` to `end`, or until `limit` steps were accepted. Returns the state, the time, and the steps taken.
     pub fn advance(
         &mut self,

@@ -20,21 +20,21 @@ pub(super) use ranks::Downward;
 
 /// A width and a height.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Size {
+pub(crate) struct Size {
     pub width: f64,
     pub height: f64,
 }
 
 /// A place in a picture; `y` grows downward.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Point {
+pub(crate) struct Point {
     pub x: f64,
     pub y: f64,
 }
 
 /// A box, by its upper left corner and its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Rectangle {
+pub(crate) struct Rectangle {
     pub corner: Point,
     pub size: Size,
 }
@@ -61,7 +61,7 @@ impl Rectangle {
 
 /// Boxes and lines in their places.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     pub boxes: Vec<Rectangle>,
     /// The points of every edge, from its start to its end: at the lower side of a box, then downward to the upper side of another. An edge
     /// of a cycle may run upward. An edge from a box to itself has no points.

@@ -2,8 +2,10 @@
 
 mod plan;
 mod program;
+mod run;
 mod tape;
 
 pub use plan::plan;
 pub use program::program;
+pub use run::run;
 pub use tape::graph;

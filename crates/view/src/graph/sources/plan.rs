@@ -1,7 +1,7 @@
 //! Graphs of plans.
 
 use super::program::{captured, computed, input, output};
-use crate::graph::model::{Edge, EdgeKind, Graph, Group, GroupKind, Node, NodeKind};
+use crate::graph::model::{Edge, EdgeKind, Graph, Group, GroupKind, Node, NodeKind, Subject};
 use crate::graph::numbers::{bytes, counted};
 use wengert_engine::PlanSummary;
 
@@ -19,7 +19,8 @@ use wengert_engine::PlanSummary;
 /// assert_eq!(kernel.operation, "loop over 100 elements: exp, tanh, sum");
 /// ```
 pub fn plan(plan: &PlanSummary) -> Graph {
-    let mut graph = Graph { title: format!("Plan of {}", counted(plan.kernels(), "kernel")), ..Graph::default() };
+    let title = format!("Plan of {}", counted(plan.kernels(), "kernel"));
+    let mut graph = Graph { subject: Subject::Plan, title, ..Graph::default() };
     let (work, all) = (bytes(plan.workspace_bytes()), bytes(plan.total_bytes()));
     graph.notes.push(format!("A call needs {all} of memory, of which {work} are workspace."));
     let given = graph.add_given(plan);

@@ -1,7 +1,7 @@
 //! Graphs of programs.
 
 use crate::graph::formula::{formula, name as operation};
-use crate::graph::model::{Edge, EdgeKind, Graph, Group, GroupKind, Node, NodeKind};
+use crate::graph::model::{Edge, EdgeKind, Graph, Group, GroupKind, Node, NodeKind, Subject};
 use crate::graph::numbers::counted;
 use crate::graph::summary::Summary;
 use wengert_engine::Tensor;
@@ -22,7 +22,12 @@ use wengert_engine::program::{Equation, Program, ProgramAttrs, Var};
 /// ```
 pub fn program(program: &Program) -> Graph {
     let title = format!("Program of {}", counted(program.equations().len(), "equation"));
-    let mut graph = Graph { title, ..Graph::default() };
+    whole(program, title).within_limit()
+}
+
+/// The graph of a program, however large it is.
+pub(super) fn whole(program: &Program, title: String) -> Graph {
+    let mut graph = Graph { subject: Subject::Program, title, ..Graph::default() };
     let mut bodies = graph.add_program(program, "", None);
     // Bodies come after the program that runs them, so that all edges lead forward.
     let mut next = 0;
@@ -42,7 +47,7 @@ pub fn program(program: &Program) -> Graph {
         bodies.extend(nested);
         next += 1;
     }
-    graph.within_limit()
+    graph
 }
 
 /// A program that a call runs.

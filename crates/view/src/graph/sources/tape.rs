@@ -5,7 +5,7 @@ use crate::graph::formula::formula;
 use crate::graph::model::{Edge, EdgeKind, Graph, Node, NodeKind, Saved};
 use crate::graph::numbers::counted;
 use crate::graph::summary::Summary;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use wengert_engine::Tensor;
 use wengert_engine::autograd::{Tape, TapeRow};
@@ -76,7 +76,10 @@ pub fn graph(tape: &Tape) -> Graph {
             ..Node::new(&row.name, kind(row), label(row))
         });
     }
-    if rows.iter().any(|row| row.value.is_none()) {
+    // A record with several results has no value of its own.
+    let results = rows.iter().filter(|row| kind(row) == NodeKind::Output);
+    let with_several: HashSet<&String> = results.flat_map(|row| &row.operands).collect();
+    if rows.iter().any(|row| row.value.is_none() && !with_several.contains(&row.name)) {
         graph.notes.push(NO_VALUES.to_string());
     } else if !rows.is_empty() && rows.iter().all(|row| row.adjoint.is_none()) {
         graph.notes.push(NO_ADJOINTS.to_string());

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 /// A value that is recomputed for some of its readers.
 #[doc(hidden)]
+#[derive(Clone)]
 pub struct Again {
     pub value: Var,
     /// The equations that compute it, in order.
@@ -45,7 +46,8 @@ pub fn insert(mut program: Program, reads: &Reads, values: Vec<Again>) -> Progra
         for &reader in &readers {
             for place in 0..program.equations[reader].inputs.len() {
                 let var = program.equations[reader].inputs[place];
-                if reads.base[var.index()] == value {
+                // A variable that is new here is a value that was recomputed before.
+                if reads.base.get(var.index()) == Some(&value) {
                     let new = repeat_views(&mut program, reads, var, &mut stand_in, &mut repeated);
                     program.equations[reader].inputs[place] = new;
                 }

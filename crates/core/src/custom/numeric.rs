@@ -3,16 +3,17 @@
 //! If its operands have no values yet, in a batch or while tracing a program, it is called later, when they have. The same holds for its
 //! derivatives, which are again such functions.
 
-use super::completed;
-use crate::custom::{Function, Residual, bind_function};
+use super::{Function, Residual, bind_function};
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::{Tensor, jvp, vjp};
 use std::sync::Arc;
 
+/// Code for tensors whose values can be read.
 type Run = Arc<dyn Fn(&[Tensor]) -> Vec<Tensor> + Send + Sync>;
 
+/// See the module.
 #[derive(Clone)]
-pub(super) struct Numeric {
+pub struct Numeric {
     pub name: &'static str,
     /// The code, for tensors whose values can be read.
     pub run: Run,
@@ -21,10 +22,17 @@ pub(super) struct Numeric {
 }
 
 impl Numeric {
+    /// Calls it on operands of any level.
     #[track_caller]
-    fn bind(self, operands: &[Tensor]) -> Vec<Tensor> {
+    pub fn bind(self, operands: &[Tensor]) -> Vec<Tensor> {
         bind_function(Arc::new(self), operands)
     }
+}
+
+/// Tangents or cotangents, with zeros for the missing ones.
+pub fn completed(given: &[Option<Tensor>], like: &[Tensor]) -> Vec<Tensor> {
+    let pairs = given.iter().zip(like);
+    pairs.map(|(given, like)| given.clone().unwrap_or_else(|| like.full_like(0.0))).collect()
 }
 
 impl Function for Numeric {

@@ -1,0 +1,157 @@
+//! An account of what records keep.
+
+use crate::Tensor;
+use crate::autograd::packing::{self, Origin, Purpose, Saver, with_saver};
+use crate::interp::{Node, Role};
+use crate::location::{self, Line};
+use crate::primitive::{Attrs, Primitive, Saved, Saves};
+use crate::types::Recipe;
+use rustc_hash::FxHashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A value that a record saves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedValue {
+    /// The operation whose rule reads it.
+    pub operation: &'static str,
+    /// The line of that operation.
+    pub line: Line,
+    /// What it is to the operation.
+    pub reason: Reason,
+    /// The bytes of memory that it lies in, which other values may share.
+    pub bytes: usize,
+    /// Whether it lies in memory that no value before it lies in.
+    pub is_first: bool,
+    block: usize,
+}
+
+/// Why a value is saved.
+///
+/// ```
+/// use wengert::memory::Reason;
+/// assert_eq!(Reason::Operand(1).to_string(), "its operand 1");
+/// assert_eq!(Reason::Output.to_string(), "its output");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The rule reads an operand.
+    Operand(usize),
+    /// The rule reads the output.
+    Output,
+    /// The rule reads what the operation noted: a mask, indices, statistics.
+    Residual,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::Operand(position) => write!(f, "its operand {position}"),
+            Reason::Output => write!(f, "its output"),
+            Reason::Residual => write!(f, "what it noted"),
+        }
+    }
+}
+
+impl SavedValue {
+    /// Whether it shares its memory with a tensor.
+    ///
+    /// ```
+    /// use wengert::{prelude::*, memory::record_saved};
+    /// let x = Tensor::linspace(0.0, 1.0, 100).require_grad();
+    /// let (y, saved) = record_saved(|| x.exp());
+    /// assert!(saved[0].is_of(&y) && !saved[0].is_of(&x));
+    /// ```
+    pub fn is_of(&self, tensor: &Tensor) -> bool {
+        tensor.holders().is_some_and(|holders| holders.block == self.block)
+    }
+}
+
+/// Runs `f`, and returns its result and what its records save for the backward pass, in order. Leaves are left out, because they exist anyway,
+/// and so is what a checkpoint inside computes again.
+///
+/// ```
+/// use wengert::{prelude::*, memory::{Reason, record_saved}};
+/// let x = Tensor::linspace(0.0, 1.0, 1000).require_grad();
+/// let (_, saved) = record_saved(|| x.tanh().sum());
+/// assert_eq!((saved[0].operation, saved[0].reason, saved[0].bytes), ("tanh", Reason::Output, 8000));
+/// ```
+pub fn record_saved<R>(f: impl FnOnce() -> R) -> (R, Vec<SavedValue>) {
+    let listener = Arc::new(Listener { outer: packing::saver(), heard: Mutex::default() });
+    let result = with_saver(Some(listener.clone()), f);
+    let heard = std::mem::take(&mut *listener.heard.lock().unwrap_or_else(PoisonError::into_inner));
+    (result, heard.values)
+}
+
+/// Runs `f`, and returns its result and the number of bytes that its records save for the backward pass, as [`record_saved`] lists them.
+/// Memory that several records save counts once.
+///
+/// ```
+/// use wengert::{prelude::*, memory::saved_bytes};
+/// let x = Tensor::linspace(0.0, 1.0, 1000).require_grad();
+/// let (_, bytes) = saved_bytes(|| x.exp().sin().sum());
+/// // exp saves its output, which is also the operand that sin saves.
+/// assert_eq!(bytes, 8000);
+/// assert_eq!(no_grad(|| saved_bytes(|| x.exp().sin())).1, 0);
+/// ```
+pub fn saved_bytes<R>(f: impl FnOnce() -> R) -> (R, usize) {
+    let (result, saved) = record_saved(f);
+    (result, saved.iter().filter(|value| value.is_first).map(|value| value.bytes).sum())
+}
+
+/// Notes what is saved, and leaves it to the saver around it.
+struct Listener {
+    outer: Option<Arc<dyn Saver>>,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    values: Vec<SavedValue>,
+    blocks: FxHashSet<usize>,
+}
+
+impl Listener {
+    fn note(&self, value: &Tensor, purpose: &Purpose<'_>) {
+        let Ok(numbers) = value.numbers("record_saved") else { return };
+        let Some(holders) = Tensor::from(numbers.clone()).holders() else { return };
+        let reason = match purpose.origin {
+            Origin::Operand(position) => Reason::Operand(position),
+            Origin::Output(_) => Reason::Output,
+            Origin::Residual => Reason::Residual,
+        };
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = heard.blocks.insert(holders.block);
+        let (operation, line) = (purpose.call, location::shown(purpose.line));
+        heard.values.push(SavedValue { operation, line, reason, bytes: holders.bytes, is_first, block: holders.block });
+    }
+}
+
+impl Saver for Listener {
+    fn save(self: Arc<Self>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
+        if purpose.maker.is_none_or(|maker| maker.role() != Role::Leaf) {
+            self.note(value, purpose);
+        }
+        match (&self.outer, level) {
+            (Some(outer), _) => outer.clone().save(level, value, purpose),
+            (None, 0) => Saved::keep_value(value),
+            (None, _) => Saved::keep(value),
+        }
+    }
+
+    fn recipe<'e>(
+        &self,
+        level: u64,
+        call: (&'static dyn Primitive, &Attrs, Saves),
+        operands: &[&Tensor],
+        outputs: &[Tensor],
+        edge: &dyn Fn(usize) -> Option<&'e Arc<Node>>,
+    ) -> Option<Box<Recipe>> {
+        self.outer.as_ref()?.recipe(level, call, operands, outputs, edge)
+    }
+
+    fn expect(&self, level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], saves: Saves) {
+        if let Some(outer) = &self.outer {
+            outer.expect(level, call, operands, saves);
+        }
+    }
+}
