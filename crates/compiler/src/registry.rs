@@ -2,39 +2,18 @@
 
 use crate::FILES;
 use crate::primitive::Primitive;
+use std::sync::LazyLock;
 use wengert_core::ground::Member;
 
-const LISTS: [&[Member]; 4] = {
-    let [functions, ground, files] = wengert_ops::ALL;
-    [functions, ground, files, FILES]
-};
-
-const COUNT: usize = LISTS[0].len() + LISTS[1].len() + LISTS[2].len() + LISTS[3].len();
-
 /// All built-in primitives with their family, in the order of the documentation.
-pub static MEMBERS: &[Member] = &{
-    let mut all = [FILES[0]; COUNT];
-    let (mut list, mut place, mut i) = (0, 0, 0);
-    while i < COUNT {
-        if place == LISTS[list].len() {
-            (list, place) = (list + 1, 0);
-        }
-        all[i] = LISTS[list][place];
-        (place, i) = (place + 1, i + 1);
-    }
-    all
-};
+pub static MEMBERS: LazyLock<Vec<Member>> = LazyLock::new(|| {
+    let [functions, ground, files] = wengert_ops::all();
+    [functions, ground, files, FILES].concat()
+});
 
 /// All built-in primitives, in the order of the documentation.
-pub static PRIMITIVES: &[&dyn Primitive] = &{
-    let mut all = [FILES[0].0; COUNT];
-    let mut i = 0;
-    while i < COUNT {
-        all[i] = MEMBERS[i].0;
-        i += 1;
-    }
-    all
-};
+pub static PRIMITIVES: LazyLock<Vec<&'static dyn Primitive>> =
+    LazyLock::new(|| MEMBERS.iter().map(|&(op, _)| op).collect());
 
 /// All built-in primitives with their family and source file, from which the documentation is generated.
 #[cfg(feature = "cases")]

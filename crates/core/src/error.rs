@@ -4,6 +4,7 @@
 
 use crate::Shape;
 use crate::location::{self, Line};
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -280,11 +281,14 @@ pub fn change_errors<R>(f: impl FnOnce() -> R, change: impl FnOnce(Error) -> Err
     };
     match outcome {
         Ok(result) => result,
-        Err(payload) => match payload.downcast::<Error>() {
-            Ok(error) => change(*error).raise(),
-            Err(other) => std::panic::resume_unwind(other),
-        },
+        Err(payload) => change(error_in(payload)).raise(),
     }
+}
+
+/// The error that a panic carries; another panic goes on.
+#[cold]
+fn error_in(payload: Box<dyn Any + Send>) -> Error {
+    *payload.downcast::<Error>().unwrap_or_else(|other| std::panic::resume_unwind(other))
 }
 
 thread_local! {
@@ -323,11 +327,13 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Error> {
     let _caught = Caught::begin();
     match std::panic::catch_unwind(AssertUnwindSafe(|| pool::attempt(f))) {
         Ok(Ok(value)) => Ok(value),
-        // Outside of an operation, only the number of bytes is known.
-        Ok(Err(refused)) => Err(Error::out_of_memory("allocate", "a tensor", refused).at(Line::caller())),
-        Err(payload) => match payload.downcast::<Error>() {
-            Ok(error) => Err(*error),
-            Err(other) => std::panic::resume_unwind(other),
-        },
+        Ok(Err(refused)) => Err(refused_at(Line::caller(), refused)),
+        Err(payload) => Err(error_in(payload)),
     }
+}
+
+/// Outside of an operation, only the number of bytes is known.
+#[cold]
+fn refused_at(line: Line, refused: OutOfMemory) -> Error {
+    Error::out_of_memory("allocate", "a tensor", refused).at(line)
 }

@@ -162,6 +162,12 @@ impl<'m> Context<'m> {
     /// The layers of this crate use it. A layer of yours may too, unless it only calls other layers.
     #[track_caller]
     pub fn run(&mut self, layer: &dyn LayerTree, f: impl FnOnce(&mut Self) -> Tensor) -> Tensor {
+        let mut f = Some(f);
+        self.run_layer(layer, &mut |context| f.take().expect("it is called once")(context))
+    }
+
+    #[track_caller]
+    fn run_layer(&mut self, layer: &dyn LayerTree, f: &mut dyn FnMut(&mut Self) -> Tensor) -> Tensor {
         let _scope = primitive::scope(Line::caller());
         let first = self.calls.as_ref().map_or(0, Vec::len);
         self.depth += 1;

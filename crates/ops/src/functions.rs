@@ -72,7 +72,12 @@ macro_rules! primitives_of_functions {
             };
         )*
 
-        pub const ALL: &[Member] = &[$((&$NAME, "elementwise")),*];
+        pub static ALL: &[Member] = &[$((items::$NAME, "elementwise")),*];
+
+        /// The primitives, for crates that compare with them.
+        pub mod items {
+            $(pub static $NAME: &dyn crate::primitive::Primitive = &super::$NAME;)*
+        }
 
         /// The text that a separate file for each would contain.
         #[cfg(feature = "cases")]

@@ -75,7 +75,9 @@ pub mod fused {
 
 #[doc(hidden)]
 /// The primitives in the order of the documentation: functions of the table, ground operations, those with a file here.
-pub const ALL: [&[Member]; 3] = [functions::ALL, ground::FILES, FILES];
+pub fn all() -> [&'static [Member]; 3] {
+    [functions::ALL, ground::FILES, FILES]
+}
 
 /// The source text of each primitive's file.
 #[cfg(feature = "cases")]

@@ -90,7 +90,7 @@ fn train_rejects_numbers_that_make_no_sense() {
 #[test]
 fn ops_lists_every_primitive_and_has_a_page_for_each() {
     let list = succeeds(&["ops"]);
-    for primitive in wengert::primitive::PRIMITIVES {
+    for primitive in wengert::primitive::PRIMITIVES.iter() {
         let name = primitive.name();
         let line = list.lines().find(|line| line.split_whitespace().next() == Some(name));
         let line = line.unwrap_or_else(|| panic!("{name} is not in\n{list}"));

@@ -39,7 +39,7 @@ fn every_command_that_prints_data_prints_it_as_json() {
 fn operations_are_listed_and_described_as_json() {
     let list = objects(&["ops"]);
     let named = |name: &str| list.iter().find(|entry| entry["name"] == name).unwrap_or_else(|| panic!("no {name}"));
-    for primitive in wengert::primitive::PRIMITIVES {
+    for primitive in wengert::primitive::PRIMITIVES.iter() {
         assert_eq!(named(primitive.name())["primitive"], true, "{}", primitive.name());
     }
     assert_eq!(named("tanh")["family"], "elementwise");

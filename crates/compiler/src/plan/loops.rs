@@ -41,7 +41,7 @@ pub struct Apply {
     /// Its attributes.
     pub attrs: Attrs,
     /// The values that it reads, either all per element or all per row.
-    pub inputs: SmallVec<[usize; 3]>,
+    pub inputs: SmallVec<[usize; 4]>,
     /// The dtypes of its operands.
     pub dtypes: SmallVec<[DType; 3]>,
     /// The dtype of its result.

@@ -2,7 +2,7 @@
 
 use super::buffers::{ARENA, Regions};
 use super::{Placed, PlacedLoop, Plan, Target};
-use crate::ground::internal::BARRIER;
+use crate::ground::items::BARRIER;
 use crate::primitive::{Cost, Spec};
 use crate::program::{Program, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -114,7 +114,7 @@ impl PlanSummary {
     /// assert!(half.to_string().contains(&format!("{} equations repeated", half.repeated_equations())));
     /// ```
     pub fn repeated_equations(&self) -> usize {
-        let count = |program: &Program| program.equations().iter().filter(|one| !one.op.is(&BARRIER)).count();
+        let count = |program: &Program| program.equations().iter().filter(|one| !one.op.is(BARRIER)).count();
         count(&self.program).saturating_sub(count(&self.before))
     }
 

@@ -1,6 +1,6 @@
 //! Where variables are stored: in their own memory, or as a view of another variable.
 
-use crate::ground::internal::BARRIER;
+use crate::ground::items::BARRIER;
 use crate::primitive::Layout;
 use crate::program::{Program, Var};
 
@@ -24,7 +24,7 @@ impl Views {
                 let (base, layout) = &views[x.index()];
                 if let Some(layout) = equation.op.view(&equation.attrs, layout, program.spec(*y)) {
                     views[y.index()] = (*base, layout);
-                    apart[y.index()] = apart[x.index()] || equation.op.is(&BARRIER);
+                    apart[y.index()] = apart[x.index()] || equation.op.is(BARRIER);
                 }
             }
         }

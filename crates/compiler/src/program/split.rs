@@ -1,7 +1,7 @@
 //! Splits a program that computes values and gradients into a forward and a backward program.
 
 use super::{Equation, Program, Var, residuals};
-use crate::ground::internal::BARRIER;
+use crate::ground::items::BARRIER;
 use std::fmt;
 
 /// A value that the backward program takes from the forward pass.
@@ -59,7 +59,7 @@ pub fn split_by(joint: &Program, results: usize, cotangents: usize, is_free: imp
     let mut effects_wait = false;
     for equation in &joint.equations {
         // Values that a checkpoint recomputes are computed in the backward program.
-        let again = equation.op.is(&BARRIER) && !early[equation.outputs[0].index()];
+        let again = equation.op.is(BARRIER) && !early[equation.outputs[0].index()];
         let has_effect = equation.has_effect();
         let is_early = equation.outputs.iter().any(|var| early[var.index()]);
         if again || (has_effect && effects_wait && !is_early) || equation.inputs.iter().any(|var| late[var.index()]) {

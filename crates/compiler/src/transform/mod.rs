@@ -62,11 +62,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let staged = self.staged(x);
         let mut slots = staged.take();
         slots.read(x);
-        staged.read_captured(&mut slots);
-        let outputs = match staged.runs_on_numbers(&slots.inputs) {
-            true => staged.run(&mut slots, line).map(|()| std::mem::take(&mut slots.outputs)),
-            false => staged.bind(&slots.inputs, line),
-        };
+        let outputs = staged.outputs(&mut slots, line);
         staged.give(slots);
         staged.output.rebuild(outputs.map_err(|error| error.at(line)).or_raise())
     }
@@ -149,7 +145,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn profile(&self, x: &X, calls: usize) -> PlanSummary {
         self.call(x);
-        self.staged(x).profile(calls, || drop(self.call(x)))
+        self.staged(x).profile(calls, &mut || drop(self.call(x)))
     }
 
     /// Traces every signature twice and compares the programs. A function that depends on a counter, on random numbers of the host or on

@@ -14,6 +14,7 @@ use crate::tensor::Value;
 use crate::tree::difference;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 use wengert_kernels::pool;
@@ -23,7 +24,7 @@ struct Structure(Vec<(String, String)>);
 
 impl Structure {
     /// Whether `x` has this structure; does not allocate.
-    fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
+    fn is_of(&self, x: &dyn Inputs, path: &mut TreePath) -> bool {
         let (mut words, mut same) = (self.0.iter(), true);
         x.describe(path, &mut |path, word| {
             same = same && words.next().is_some_and(|(at, known)| at == path.as_str() && known == word);
@@ -39,7 +40,7 @@ struct Signature {
 }
 
 impl Signature {
-    fn of(x: &impl Inputs) -> Signature {
+    fn of(x: &dyn Inputs) -> Signature {
         let (mut structure, mut specs) = (Vec::new(), Vec::new());
         x.describe(&mut TreePath::root(), &mut |path, word| structure.push((path.to_string(), word.to_string())));
         x.visit(&mut TreePath::root(), &mut |_, leaf| specs.push(leaf.spec()));
@@ -47,7 +48,7 @@ impl Signature {
     }
 
     /// Whether `x` has this signature; does not allocate.
-    fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
+    fn is_of(&self, x: &dyn Inputs, path: &mut TreePath) -> bool {
         let (mut specs, mut same) = (self.specs.iter(), true);
         let is_next = |specs: &mut std::slice::Iter<'_, Spec>, leaf: &Tensor| {
             specs.next().is_some_and(|spec| spec.as_ref() == leaf.value.spec_ref())
@@ -78,8 +79,16 @@ impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
     }
 }
 
-/// The program of one signature; for a function without state, `S` is `()`.
+/// The program of one signature, and the trees that it returns; for a function without state, `S` is `()`.
 pub(super) struct Staged<S, Y> {
+    code: Code,
+    /// Trees with the structures of the new state and of the result; their leaves are replaced.
+    pub state: S,
+    pub output: Y,
+}
+
+/// The program of one signature. All that does not depend on the types of trees is here, so that it is compiled once.
+pub(super) struct Code {
     signature: Signature,
     program: Program,
     /// The same program with captured leaves and tensors of transforms as additional inputs after its own.
@@ -90,10 +99,7 @@ pub(super) struct Staged<S, Y> {
     planning: Planning,
     /// The input that each output updates: the one with the same index.
     updates: Vec<Option<usize>>,
-    /// Trees with the structures of the new state and of the result; their leaves are replaced.
-    pub state: S,
     state_structure: Structure,
-    pub output: Y,
     output_structure: Structure,
     slots: Mutex<Vec<Slots>>,
     record: Record,
@@ -143,7 +149,49 @@ fn is_number(tensor: &Tensor) -> bool {
     !matches!(tensor.value, Value::Tracer(_)) && (tensor.link.is_none() || !records_tape())
 }
 
-impl<S: Tree, Y: Tree> Staged<S, Y> {
+impl<S, Y> Deref for Staged<S, Y> {
+    type Target = Code;
+
+    fn deref(&self) -> &Code {
+        &self.code
+    }
+}
+
+impl Code {
+    /// A program whose first outputs are the leaves of the new state, with these names.
+    fn new(
+        signature: Signature,
+        program: Program,
+        names: Vec<String>,
+        [state_structure, output_structure]: [Structure; 2],
+        planning: Planning,
+        record: Record,
+    ) -> Result<Code, Error> {
+        for (i, name) in names.iter().enumerate() {
+            let (old, new) = (program.spec(program.inputs()[i]), program.spec(program.outputs()[i]));
+            if old != new {
+                let message = format!("the state's leaf '{name}' was {old} and becomes {new}");
+                return Err(
+                    Error::new(ErrorKind::Tree, "compile_step", message).help("a state keeps its shapes and dtypes")
+                );
+            }
+        }
+        let (body, captured) = hoisted(program.clone());
+        Ok(Code {
+            signature,
+            plan: OnceLock::new(),
+            updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < names.len())).collect(),
+            body: ProgramAttr::from(body).limited(planning.budget),
+            captured: captured.into_iter().map(Captured::new).collect(),
+            program,
+            state_structure,
+            output_structure,
+            slots: Mutex::default(),
+            record,
+            planning,
+        })
+    }
+
     /// How it runs on concrete tensors: the optimised program, planned.
     fn plan(&self) -> &(PlanSummary, Box<dyn Runner>) {
         self.plan.get_or_init(|| {
@@ -183,66 +231,13 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     }
 
     /// The plan with the times of its kernels in `calls` calls.
-    pub fn profile(&self, calls: usize, mut call: impl FnMut()) -> PlanSummary {
+    pub fn profile(&self, calls: usize, call: &mut dyn FnMut()) -> PlanSummary {
         let (summary, runner) = self.plan();
         runner.watch();
         let start = Instant::now();
         (0..calls).for_each(|_| call());
         let wall = start.elapsed();
         summary.clone().with_times(&runner.take_times(), wall, calls)
-    }
-
-    /// Moves the results into `y`.
-    pub fn put_output(&self, y: &mut Y, slots: &mut Slots) {
-        let Slots { path, outputs, .. } = slots;
-        let mut results = outputs.drain(..);
-        let mut put = |_: &TreePath, leaf: &mut Tensor| *leaf = results.next().expect("as many results as leaves");
-        match self.output_structure.is_of(&Pair(&(), &*y), path) {
-            true => path.quietly(|path| y.visit_mut(path, &mut put)),
-            false => *y = self.output.rebuild(results),
-        }
-    }
-
-    /// After a failed call: `y` gets its leaves back, whatever was written to them.
-    pub fn leave_output(y: &mut Y, slots: &mut Slots) {
-        let Slots { path, outputs, .. } = slots;
-        let mut leaves = outputs.drain(..);
-        y.visit_mut(path, &mut |_, leaf| {
-            if let Some(old) = leaves.next() {
-                *leaf = old;
-            }
-        });
-    }
-
-    /// Moves the first inputs, which were updated, into the state.
-    pub fn put_state(&self, state: &mut S, slots: &mut Slots) {
-        let Slots { path, inputs, .. } = slots;
-        let mut updated = inputs.drain(..);
-        match self.state_structure.is_of(&Pair(&(), &*state), path) {
-            true => {
-                let mut put = |_: &TreePath, leaf: &mut Tensor| {
-                    leaf.replace_leaf_value(updated.next().expect("as many inputs as leaves").value);
-                };
-                path.quietly(|path| state.visit_mut(path, &mut put));
-            }
-            false => {
-                let count = self.state.leaves().len();
-                *state = self.state.rebuild(updated.take(count));
-            }
-        }
-    }
-
-    /// Raises an error if the function does something else when it is traced again.
-    fn expect_same(&self, again: &Staged<S, Y>, line: Line) {
-        if let Some(error) = twice::difference(&self.program, &again.program) {
-            error.at(line).raise();
-        }
-        let state = difference(&self.state, &again.state).map(|text| format!("the state at {text}"));
-        if let Some(text) = state.or_else(|| difference(&self.output, &again.output)) {
-            let message =
-                format!("the function returns another structure when it is traced again, here on the right: {text}");
-            Error::new(ErrorKind::Retraced, "compile", message).at(line).raise();
-        }
     }
 
     pub fn take(&self) -> Slots {
@@ -261,6 +256,15 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         // An enclosing checkpoint keeps the results of a call with an effect.
         let is_kept = is_packing() && self.body.has_effect();
         inputs.iter().all(is_number) && !detects_anomalies() && !is_kept
+    }
+
+    /// The outputs for the inputs in the slots.
+    pub fn outputs(&self, slots: &mut Slots, line: Line) -> Result<Vec<Tensor>, Error> {
+        self.read_captured(slots);
+        match self.runs_on_numbers(&slots.inputs) {
+            true => self.run(slots, line).map(|()| std::mem::take(&mut slots.outputs)),
+            false => self.bind(&slots.inputs, line),
+        }
     }
 
     /// Adds the captured tensors after the inputs.
@@ -317,6 +321,61 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
             false => Input::Read(input),
         });
         runner.run(&mut inputs, &mut slots.outputs.iter_mut(), line)
+    }
+}
+
+impl<S: Tree, Y: Tree> Staged<S, Y> {
+    /// Moves the results into `y`.
+    pub fn put_output(&self, y: &mut Y, slots: &mut Slots) {
+        let Slots { path, outputs, .. } = slots;
+        let mut results = outputs.drain(..);
+        let mut put = |_: &TreePath, leaf: &mut Tensor| *leaf = results.next().expect("as many results as leaves");
+        match self.output_structure.is_of(&Pair(&(), &*y), path) {
+            true => path.quietly(|path| y.visit_mut(path, &mut put)),
+            false => *y = self.output.rebuild(results),
+        }
+    }
+
+    /// After a failed call: `y` gets its leaves back, whatever was written to them.
+    pub fn leave_output(y: &mut Y, slots: &mut Slots) {
+        let Slots { path, outputs, .. } = slots;
+        let mut leaves = outputs.drain(..);
+        y.visit_mut(path, &mut |_, leaf| {
+            if let Some(old) = leaves.next() {
+                *leaf = old;
+            }
+        });
+    }
+
+    /// Moves the first inputs, which were updated, into the state.
+    pub fn put_state(&self, state: &mut S, slots: &mut Slots) {
+        let Slots { path, inputs, .. } = slots;
+        let mut updated = inputs.drain(..);
+        match self.state_structure.is_of(&Pair(&(), &*state), path) {
+            true => {
+                let mut put = |_: &TreePath, leaf: &mut Tensor| {
+                    leaf.replace_leaf_value(updated.next().expect("as many inputs as leaves").value);
+                };
+                path.quietly(|path| state.visit_mut(path, &mut put));
+            }
+            false => {
+                let count = self.state.leaves().len();
+                *state = self.state.rebuild(updated.take(count));
+            }
+        }
+    }
+
+    /// Raises an error if the function does something else when it is traced again.
+    fn expect_same(&self, again: &Staged<S, Y>, line: Line) {
+        if let Some(error) = twice::difference(&self.program, &again.program) {
+            error.at(line).raise();
+        }
+        let state = difference(&self.state, &again.state).map(|text| format!("the state at {text}"));
+        if let Some(text) = state.or_else(|| difference(&self.output, &again.output)) {
+            let message =
+                format!("the function returns another structure when it is traced again, here on the right: {text}");
+            Error::new(ErrorKind::Retraced, "compile", message).at(line).raise();
+        }
     }
 }
 
@@ -378,7 +437,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
     }
 
     /// The program for `x`, traced from `f` unless it is cached.
-    pub fn get(&self, x: &impl Inputs, line: Line, f: &dyn Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
+    pub fn get(&self, x: &dyn Inputs, line: Line, f: &dyn Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
         if let Some(staged) = find(&mut lock(&self.staged), x) {
             return staged;
         }
@@ -404,7 +463,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
 }
 
 /// The cached program for `x`, which is moved to the front.
-fn find<S, Y>(known: &mut Vec<Arc<Staged<S, Y>>>, x: &impl Inputs) -> Option<Arc<Staged<S, Y>>> {
+fn find<S, Y>(known: &mut Vec<Arc<Staged<S, Y>>>, x: &dyn Inputs) -> Option<Arc<Staged<S, Y>>> {
     // While a thread ends, nothing is kept.
     let mut path = PATH.try_with(Cell::take).unwrap_or_default();
     let place = known.iter().position(|staged| staged.signature.is_of(x, &mut path));
@@ -430,37 +489,23 @@ fn trace<S: Tree, Y: Tree>(
     f: &dyn Fn(Lift<'_>) -> (S, Y),
 ) -> Staged<S, Y> {
     let start = Instant::now();
-    let (program, (state, output)) = stage("compile", line, &signature.specs, |symbols| {
-        let mut symbols = symbols.into_iter();
-        let (state, output) = tracing(|| f(&mut |_| symbols.next().expect("one for each leaf")));
-        let leaves = state.leaves().into_iter().chain(output.leaves()).cloned().collect();
-        (leaves, (state, output))
+    let mut trees = None;
+    let program = program_of(line, &signature.specs, &mut |lift| {
+        let (state, output) = trees.insert(f(lift));
+        state.leaves().into_iter().chain(output.leaves()).cloned().collect()
     });
-    let updated = state.leaves().len();
-    let changed = (0..updated).find(|&i| program.spec(program.inputs()[i]) != program.spec(program.outputs()[i]));
-    if let Some(i) = changed {
-        let (name, _) = &state.named_leaves()[i];
-        let (old, new) = (program.spec(program.inputs()[i]), program.spec(program.outputs()[i]));
-        let message = format!("the state's leaf '{name}' was {old} and becomes {new}");
-        Error::new(ErrorKind::Tree, "compile_step", message)
-            .help("a state keeps its shapes and dtypes")
-            .at(line)
-            .raise();
-    }
-    let (body, captured) = hoisted(program.clone());
-    Staged {
-        signature,
-        plan: OnceLock::new(),
-        updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
-        body: ProgramAttr::from(body).limited(planning.budget),
-        captured: captured.into_iter().map(Captured::new).collect(),
-        program,
-        state_structure: Structure(state.structure()),
-        state,
-        output_structure: Structure(output.structure()),
-        output,
-        slots: Mutex::default(),
-        record: Record::new(line, start),
-        planning,
-    }
+    let (state, output) = trees.expect("the function has been traced");
+    let structures = [state.structure(), output.structure()].map(Structure);
+    let names = state.named_leaves().into_iter().map(|(name, _)| name).collect();
+    let code = Code::new(signature, program, names, structures, planning, Record::new(line, start));
+    Staged { code: code.map_err(|error| error.at(line)).or_raise(), state, output }
+}
+
+/// Traces a function that returns its leaves.
+fn program_of(line: Line, specs: &[Spec], f: &mut dyn FnMut(Lift<'_>) -> Vec<Tensor>) -> Program {
+    let (program, ()) = stage("compile", line, specs, |symbols| {
+        let mut symbols = symbols.into_iter();
+        (tracing(|| f(&mut |_| symbols.next().expect("one for each leaf"))), ())
+    });
+    program
 }

@@ -103,7 +103,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     #[track_caller]
     pub fn profile(&self, state: &mut S, x: &X, calls: usize) -> PlanSummary {
         let mut y = self.call(state, x);
-        self.staged(state, x).profile(calls, || self.call_into(state, x, &mut y))
+        self.staged(state, x).profile(calls, &mut || self.call_into(state, x, &mut y))
     }
 
     /// Traces every signature twice and compares the programs, like [`Compiled::checked`](super::Compiled::checked).

@@ -167,7 +167,7 @@ fn run_backward(output: &Tensor, options: &Backward, deliver: Option<Deliver<'_>
     for (place, leaf) in options.early.iter().enumerate() {
         places.entry(leaf.id()).or_insert(place);
     }
-    let mut sweep = Sweep::prepare_early(std::iter::once(root), None, &places, options.sweep_options())?;
+    let mut sweep = Sweep::prepare_early(&[root], None, &places, options.sweep_options())?;
     sweep.seed(root, seeds.into_iter().next().expect("one output, one seed"));
     let swept = options.run(|| match deliver {
         Some(deliver) => sweep.run_early(deliver),
@@ -241,7 +241,7 @@ fn run_grad(outputs: &[&Tensor], inputs: &[&Tensor], options: &Backward) -> Resu
     let targets = inputs.iter().map(|input| root("grad", input).cloned()).collect::<Result<Vec<_>, _>>()?;
     let seeds = seeds("grad", outputs, options)?;
     let roots = outputs.iter().map(|output| root("grad", output)).collect::<Result<Vec<_>, _>>()?;
-    let mut sweep = Sweep::prepare(roots.iter().copied(), Some(&targets), options.sweep_options())?;
+    let mut sweep = Sweep::prepare(&roots, Some(&targets), options.sweep_options())?;
     for (root, seed) in roots.iter().zip(seeds) {
         sweep.seed(root, seed);
     }

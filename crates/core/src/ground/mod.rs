@@ -55,9 +55,16 @@ macro_rules! primitives {
             $($($(pub use super::$family::$module::{$($methods as _),+};)?)*)*
         }
 
-        /// The primitives in the order of the documentation.
-        pub const FILES: &[$crate::ground::Member] =
-            &[$($($((&$family::$module::$primitive, stringify!($family)),)+)*)*];
+        /// The primitives in the order of the documentation. A static, as all that names them for other crates: a constant would compile
+        /// their generic code again in every crate that reads it.
+        pub static FILES: &[$crate::ground::Member] =
+            &[$($($((items::$primitive, stringify!($family)),)+)*)*];
+
+        /// The primitives, for crates that compare with them.
+        #[doc(hidden)]
+        pub mod items {
+            $($($(pub static $primitive: &dyn $crate::primitive::Primitive = &super::$family::$module::$primitive;)+)*)*
+        }
 
         /// The source text of each primitive's file.
         #[cfg(feature = "cases")]

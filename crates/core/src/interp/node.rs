@@ -465,10 +465,10 @@ fn save(
     keep: impl Fn(&Tensor, Origin) -> Saved,
 ) -> SavedList {
     let residual = saves.residual.then(|| {
-        let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
+        let outputs: SmallVec<[&Tensor; 4]> = outputs.iter().collect();
         // A residual carries no derivative: it is computed from plain values.
         let operands: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.plain()).collect();
-        let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
+        let operands: SmallVec<[&Tensor; 4]> = operands.iter().collect();
         keep(&op.residual(attrs, &operands, &outputs).plain(), Origin::Residual)
     });
     let places = || {

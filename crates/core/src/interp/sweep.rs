@@ -72,7 +72,7 @@ struct Early<'g> {
 impl<'g> Sweep<'g> {
     /// Traverses the graph below `roots` and reserves it; on an error the graph is unchanged.
     pub fn prepare(
-        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        roots: &[&'g Arc<Node>],
         targets: Option<&[Arc<Node>]>,
         options: SweepOptions,
     ) -> Result<Sweep<'g>, Error> {
@@ -81,12 +81,12 @@ impl<'g> Sweep<'g> {
 
     /// [`prepare`](Sweep::prepare) for a sweep that hands over some leaves early; `early` maps their identifiers to indices.
     pub fn prepare_early(
-        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        roots: &[&'g Arc<Node>],
         targets: Option<&[Arc<Node>]>,
         early: &FxHashMap<u64, usize>,
         options: SweepOptions,
     ) -> Result<Sweep<'g>, Error> {
-        let top = roots.clone().map(|node| node.id()).max().unwrap_or(0);
+        let top = roots.iter().map(|node| node.id()).max().unwrap_or(0);
         let mut sweep = Sweep {
             options,
             window: Window::below(top),
@@ -107,10 +107,10 @@ impl<'g> Sweep<'g> {
     /// Visits every record below `roots` once, until `visit` returns false.
     fn walk(
         window: &mut Window,
-        roots: impl Iterator<Item = &'g Arc<Node>>,
+        roots: &[&'g Arc<Node>],
         mut visit: impl FnMut(&'g Arc<Node>) -> bool,
     ) -> Option<&'g Arc<Node>> {
-        let mut stack: Vec<&'g Arc<Node>> = roots.filter(|node| node.role() != Role::Leaf).collect();
+        let mut stack: Vec<&'g Arc<Node>> = roots.iter().copied().filter(|node| node.role() != Role::Leaf).collect();
         while let Some(node) = stack.pop() {
             if !window.see(node.id()) {
                 continue;
@@ -125,11 +125,7 @@ impl<'g> Sweep<'g> {
 
     /// Reserves every record below `roots`. With targets, finds the records that lead to one; for each leaf in `early`, finds the oldest
     /// record that leads to it.
-    fn reserve(
-        &mut self,
-        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
-        early: &FxHashMap<u64, usize>,
-    ) -> Result<(), Error> {
+    fn reserve(&mut self, roots: &[&'g Arc<Node>], early: &FxHashMap<u64, usize>) -> Result<(), Error> {
         let mut visited: Vec<&'g Arc<Node>> = Vec::new();
         let (keep, listing, watching) = (self.options.keep, self.targets.is_some(), !early.is_empty());
         let mut found: FxHashMap<u64, Early<'g>> = FxHashMap::default();
@@ -139,8 +135,8 @@ impl<'g> Sweep<'g> {
                 known.oldest = known.oldest.min(oldest);
             }
         };
-        roots.clone().filter(|root| root.role() == Role::Leaf).for_each(|root| meet(root, u64::MAX));
-        let refused = Sweep::walk(&mut self.window, roots.clone(), |node| {
+        roots.iter().filter(|root| root.role() == Role::Leaf).for_each(|root| meet(root, u64::MAX));
+        let refused = Sweep::walk(&mut self.window, roots, |node| {
             if listing {
                 visited.push(node);
             }
@@ -282,7 +278,7 @@ impl<'g> Sweep<'g> {
                 let sum = self.sum_of(node, output);
                 let Patch { op, attrs, values, spec } = *patch;
                 let base = sum.take().unwrap_or_else(|| Tensor::constant(0.0, &spec));
-                let values: smallvec::SmallVec<[&Tensor; 2]> = values.iter().collect();
+                let values: smallvec::SmallVec<[&Tensor; 4]> = values.iter().collect();
                 *sum = Some(bind_owned(op, attrs, base, &values));
             }
         }

@@ -206,7 +206,7 @@ impl Candidate {
 /// All slots at one time.
 struct Survey<'s> {
     slots: &'s [Arc<Slot>],
-    operands: Vec<SmallVec<[usize; 2]>>,
+    operands: Vec<SmallVec<[usize; 4]>>,
     is_held: Vec<bool>,
     is_pinned: Vec<bool>,
     /// Whether the value can be had for as long as others may need it.
@@ -231,7 +231,7 @@ impl<'s> Survey<'s> {
             let is_repeatable =
                 slot.is_repeatable() && known.iter().all(|operand| operand.is_some_and(|operand| lasts[operand]));
             let pinned = held.as_ref().is_some_and(|held| held.is_pinned);
-            let known: SmallVec<[usize; 2]> = known.into_iter().flatten().collect();
+            let known: SmallVec<[usize; 4]> = known.into_iter().flatten().collect();
             let missing =
                 known.iter().filter(|operand| !is_held[**operand]).map(|operand| before[*operand]).sum::<f64>();
             // Values that several paths lead to are computed once.

@@ -319,7 +319,7 @@ impl Plan {
                     }
                 }
             }
-            let operands: SmallVec<[&Tensor; 2]> = values.iter().collect();
+            let operands: SmallVec<[&Tensor; 4]> = values.iter().collect();
             let mut results = eval::apply(node.op(), node.attrs(), &operands).map_err(|error| error.at(node.line))?;
             let is_read = |slot: &Arc<Slot>| slot.is_used() || Arc::ptr_eq(slot, target);
             if has_residual && slots.last().is_some_and(is_read) {

@@ -31,7 +31,7 @@ impl<'a> Rule<'a> {
         kept.extend(saves.shapes.iter().map(|i| Kept::Shape(Box::new(operands[i].spec()))));
         kept.extend(saves.outputs.iter().map(|i| Kept::Value(outputs[i].clone())));
         if saves.residual {
-            let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
+            let outputs: SmallVec<[&Tensor; 4]> = outputs.iter().collect();
             kept.push(Kept::Value(op.residual(attrs, operands, &outputs)));
         }
         Rule::from_parts(op.name(), attrs, wanted, saves, kept)

@@ -73,7 +73,7 @@ fn scaled(
     g: Tensor,
     p: Parameters<f64>,
 ) -> Tensor {
-    let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
+    let saved: SmallVec<[&Tensor; 4]> = slope.sources.iter().map(|source| source.of(rule)).collect();
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
         // In a program this becomes one equation.
         let mut all = std::iter::once(&g).chain(saved.iter().copied());
@@ -398,7 +398,7 @@ impl Primitive for Elementwise {
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned: SmallVec<[Tensor; 2]> = align_batch(size, operands, batched);
-        let aligned: SmallVec<[&Tensor; 2]> = aligned.iter().collect();
+        let aligned: SmallVec<[&Tensor; 4]> = aligned.iter().collect();
         Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
     }
 

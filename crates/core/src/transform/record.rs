@@ -18,6 +18,9 @@ pub struct Record<X, Y> {
     pub roots: Vec<Option<Arc<Node>>>,
 }
 
+/// The graph nodes of a tree's leaves.
+type Nodes = [Option<Arc<Node>>];
+
 /// Tangents or cotangents of a tree's leaves; `None` is a structural zero.
 pub type Flat = Vec<Option<Tensor>>;
 
@@ -59,23 +62,12 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
 
     /// Maps cotangents of the output's leaves to cotangents of the input's. The record is consumed unless `keep` is set.
     pub fn pull(&self, cotangents: Flat, keep: bool) -> Result<Flat, Error> {
-        let seeds = self.roots.iter().zip(cotangents).filter_map(|(root, seed)| Some((root.as_ref()?, seed?)));
-        let seeds: Vec<(&Arc<Node>, Tensor)> = seeds.filter(|(_, seed)| !is_structural_zero(seed)).collect();
-        let roots = seeds.iter().map(|(root, _)| *root);
-        let mut sweep = Sweep::prepare(roots, None, SweepOptions { keep, create_graph: false })?;
-        for (root, seed) in seeds {
-            sweep.seed(root, seed);
-        }
-        let mut received: FxHashMap<u64, Tensor> =
-            sweep.run()?.leaves.into_iter().map(|leaf| (leaf.node.id(), leaf.cotangent)).collect();
-        Ok(self.leaves.iter().map(|node| received.remove(&node.as_ref()?.id())).collect())
+        pull_back(&self.roots, &self.leaves, cotangents, keep)
     }
 
     /// Maps tangents of the input's leaves to tangents of the output's.
     pub fn push(&self, tangents: Flat) -> Result<Flat, Error> {
-        let given = self.leaves.iter().zip(tangents).filter_map(|(node, tangent)| Some((node.as_ref()?, tangent?)));
-        let roots: Vec<Option<&Arc<Node>>> = self.roots.iter().map(Option::as_ref).collect();
-        push(&roots, given.filter(|(_, tangent)| !is_structural_zero(tangent)))
+        push_forward(&self.leaves, &self.roots, tangents)
     }
 
     /// [`pull`](Record::pull) for a tree; leaves that receive nothing get zeros.
@@ -93,6 +85,24 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
     }
 }
 
+fn pull_back(roots: &Nodes, leaves: &Nodes, cotangents: Flat, keep: bool) -> Result<Flat, Error> {
+    let seeds = roots.iter().zip(cotangents).filter_map(|(root, seed)| Some((root.as_ref()?, seed?)));
+    let (roots, seeds): (Vec<&Arc<Node>>, Vec<Tensor>) = seeds.filter(|(_, seed)| !is_structural_zero(seed)).unzip();
+    let mut sweep = Sweep::prepare(&roots, None, SweepOptions { keep, create_graph: false })?;
+    for (root, seed) in roots.iter().zip(seeds) {
+        sweep.seed(root, seed);
+    }
+    let mut received: FxHashMap<u64, Tensor> =
+        sweep.run()?.leaves.into_iter().map(|leaf| (leaf.node.id(), leaf.cotangent)).collect();
+    Ok(leaves.iter().map(|node| received.remove(&node.as_ref()?.id())).collect())
+}
+
+fn push_forward(leaves: &Nodes, roots: &Nodes, tangents: Flat) -> Result<Flat, Error> {
+    let given = leaves.iter().zip(tangents).filter_map(|(node, tangent)| Some((node.as_ref()?, tangent?)));
+    let roots: Vec<Option<&Arc<Node>>> = roots.iter().map(Option::as_ref).collect();
+    push(&roots, given.filter(|(_, tangent)| !is_structural_zero(tangent)))
+}
+
 /// Wraps a function that is called once for callers that take functions by address, so that those are compiled only once.
 pub fn once<X, Y>(f: impl FnOnce(&X) -> Y) -> impl FnMut(&X) -> Y {
     let mut f = Some(f);
@@ -106,15 +116,20 @@ pub fn given<T: Tree>(tree: &T) -> Flat {
 
 /// A tree like `like` with these leaves, and zeros where a leaf is `None`.
 pub fn filled<T: Tree>(like: &T, leaves: Flat) -> T {
-    let leaves = like.leaves().into_iter().zip(leaves);
-    let leaves: Vec<Tensor> = leaves.map(|(like, leaf)| leaf.unwrap_or_else(|| like.full_like(0.0))).collect();
-    like.rebuild(leaves)
+    like.rebuild(or_zeros(like.leaves(), leaves))
+}
+
+fn or_zeros(like: Vec<&Tensor>, leaves: Flat) -> Vec<Tensor> {
+    like.into_iter().zip(leaves).map(|(like, leaf)| leaf.unwrap_or_else(|| like.full_like(0.0))).collect()
 }
 
 /// Whether a tensor is zeros without memory, which stand for "nothing arrives": transforms return them for leaves without influence.
 fn is_structural_zero(tensor: &Tensor) -> bool {
     tensor.link.is_none() && tensor.splatted().is_some_and(|number| number.item() == 0.0)
 }
+
+/// Receives the leaves of a tree.
+type Visit<'a> = &'a mut dyn FnMut(&TreePath, &Tensor);
 
 /// The leaves with respect to which a function is differentiated.
 pub enum Chosen {
@@ -127,9 +142,13 @@ pub enum Chosen {
 impl Chosen {
     /// Whether each leaf of `x` is chosen; a path must name a leaf that can be differentiated.
     fn among<X: Tree>(&self, name: &'static str, x: &X) -> Result<Vec<bool>, Error> {
+        self.among_leaves(name, &|visit| x.visit(&mut TreePath::root(), visit))
+    }
+
+    fn among_leaves(&self, name: &'static str, leaves: &dyn Fn(Visit<'_>)) -> Result<Vec<bool>, Error> {
         let mut candidates = Vec::new();
         let mut chosen = Vec::new();
-        x.visit(&mut TreePath::root(), &mut |path, leaf| {
+        leaves(&mut |path, leaf| {
             let differentiable = leaf.dtype().is_float() && !path.is_frozen();
             chosen.push(differentiable && self.names(path.as_str()));
             if differentiable {
@@ -159,7 +178,14 @@ pub fn expect_like<T: Tree>(caller: &str, what: &str, tree: &T, like: &T, line: 
     if let Some(text) = difference(tree, like) {
         return Err(Error::new(ErrorKind::Tree, caller, format!("{what} has another structure: {text}")).at(line));
     }
-    for ((path, leaf), (_, expected)) in tree.named_leaves().into_iter().zip(like.named_leaves()) {
+    expect_specs(caller, what, tree.named_leaves(), like.named_leaves(), line)
+}
+
+/// The leaves of a tree with their paths.
+type Named<'a> = Vec<(String, &'a Tensor)>;
+
+fn expect_specs(caller: &str, what: &str, leaves: Named<'_>, like: Named<'_>, line: Line) -> Result<(), Error> {
+    for ((path, leaf), (_, expected)) in leaves.into_iter().zip(like) {
         let fits: (Spec, Spec) = (leaf.spec(), expected.spec());
         if fits.0 != fits.1 {
             let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };

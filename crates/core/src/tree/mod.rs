@@ -236,8 +236,12 @@ pub const TENSOR: &str = "tensor";
 /// );
 /// ```
 pub fn difference<A: Tree, B: Tree>(a: &A, b: &B) -> Option<String> {
-    let (left, right) = (a.structure(), b.structure());
-    let same = left.iter().zip(&right).take_while(|(l, r)| l == r).count();
+    difference_of(&a.structure(), &b.structure())
+}
+
+/// [`difference`] of the structures.
+fn difference_of(left: &[(String, String)], right: &[(String, String)]) -> Option<String> {
+    let same = left.iter().zip(right).take_while(|(l, r)| l == r).count();
     let (left, right) = (&left[same..], &right[same..]);
 
     for (path, _) in left.first().into_iter().chain(right.first()) {

@@ -53,17 +53,25 @@ impl TreePath {
     /// assert_eq!(length, 4);
     /// ```
     pub fn within<R>(&mut self, segment: impl Word, f: impl FnOnce(&mut TreePath) -> R) -> R {
-        if self.quiet {
-            return f(self);
+        let length = self.begin_segment();
+        if length.is_some() {
+            segment.push_to(&mut self.dotted);
         }
+        // A single call: with two, trees in trees would be compiled twice at each depth.
+        let result = f(self);
+        if let Some(length) = length {
+            self.dotted.truncate(length);
+        }
+        result
+    }
+
+    /// The length without the segment that is about to be written; `None` where segments are omitted.
+    fn begin_segment(&mut self) -> Option<usize> {
         let length = self.dotted.len();
-        if length > 0 {
+        if !self.quiet && length > 0 {
             self.dotted.push('.');
         }
-        segment.push_to(&mut self.dotted);
-        let result = f(self);
-        self.dotted.truncate(length);
-        result
+        (!self.quiet).then_some(length)
     }
 
     /// Calls `f` with a path whose leaves belong to the tree but are not differentiated.

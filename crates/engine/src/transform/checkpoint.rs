@@ -8,7 +8,7 @@ use crate::memory::{self, Keeps, Region};
 use crate::primitive::{Attrs, Primitive};
 use crate::{Error, ErrorKind, Tree};
 use std::sync::Arc;
-use wengert_ops::internal::TAG;
+use wengert_ops::items::TAG;
 
 /// Returns the same function, but its derivative stores only the inputs and recomputes everything else when the reverse sweep reaches it.
 /// Values and gradients have the same bits.
@@ -67,7 +67,7 @@ impl Policy<'_> {
             }
             Policy::Tagged(tags) => {
                 let tags = owned(tags);
-                calls(move |op, attrs| op.is(&TAG) && tags.iter().any(|tag| tag == attrs.word("name")))
+                calls(move |op, attrs| op.is(TAG) && tags.iter().any(|tag| tag == attrs.word("name")))
             }
         }
     }

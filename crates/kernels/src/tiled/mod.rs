@@ -71,7 +71,7 @@ pub enum Instruction {
         /// The loop.
         lane: Lane,
         /// The values that it reads, all by elements or all by rows.
-        inputs: SmallVec<[usize; 3]>,
+        inputs: SmallVec<[usize; 4]>,
         /// The dtype of its result in memory; registers hold [`held`] of it.
         dtype: DType,
     },

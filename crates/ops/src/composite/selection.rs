@@ -193,8 +193,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn of(shape: &[usize], selection: impl Selection) -> Result<Plan, Error> {
-        let selects = selection.selects();
+    pub fn of(shape: &[usize], selects: Vec<Select>) -> Result<Plan, Error> {
         let whole = Shape::from(shape);
         let axes_of = |select: &Select| match select {
             Select::NewAxis | Select::Rest => 0,
@@ -420,18 +419,13 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn slice(&self, selection: impl Selection) -> Tensor {
-        let plan = Plan::of(self.shape(), selection).or_raise();
-        let part = plan.part_of(self);
-        match plan.is_addressed() {
-            true => plan.address(&part).take(&part),
-            false => part,
-        }
+        selected(self, selection.selects())
     }
 
     /// The part of the tensor given by a selection as in [`slice`](Tensor::slice), for writing.
     #[track_caller]
     pub fn slice_mut(&mut self, selection: impl Selection) -> SliceMut<'_> {
-        let plan = Plan::of(self.shape(), selection).or_raise();
+        let plan = Plan::of(self.shape(), selection.selects()).or_raise();
         SliceMut { tensor: self, plan }
     }
 
@@ -446,6 +440,16 @@ impl Tensor {
     #[track_caller]
     pub fn set(&mut self, selection: impl Selection, values: impl Operand) {
         self.slice_mut(selection).assign(values);
+    }
+}
+
+#[track_caller]
+fn selected(x: &Tensor, selects: Vec<Select>) -> Tensor {
+    let plan = Plan::of(x.shape(), selects).or_raise();
+    let part = plan.part_of(x);
+    match plan.is_addressed() {
+        true => plan.address(&part).take(&part),
+        false => part,
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn softmax_cross_entropy(
         .with_int("ignored", ignored)
         .with_real("smoothing", smoothing)
         .with_int("weight", i64::from(weight.is_some()));
-    let operands: SmallVec<[&Tensor; 3]> = [x, targets].into_iter().chain(weight).collect();
+    let operands: SmallVec<[&Tensor; 4]> = [x, targets].into_iter().chain(weight).collect();
     bind(&SOFTMAX_CROSS_ENTROPY, attrs, &operands).swap_remove(0)
 }
 
@@ -161,7 +161,7 @@ impl Fused for Forward {
 
     fn gradient(rule: &Rule<'_>, cotangents: &[Option<Tensor>]) -> Option<Gradients> {
         let [Some(g), None] = cotangents else { return None };
-        let mut operands: SmallVec<[&Tensor; 5]> = smallvec![rule.operand(0), rule.operand(1)];
+        let mut operands: SmallVec<[&Tensor; 8]> = smallvec![rule.operand(0), rule.operand(1)];
         operands.extend(weighted(rule.attrs).then(|| rule.operand(2)));
         operands.extend([rule.output(1), g]);
         Some(smallvec![Gradient::Dense(bind1(&SOFTMAX_CROSS_ENTROPY_GRADIENT, rule.attrs.clone(), &operands))])

@@ -93,7 +93,7 @@ fn normalise<const CENTERED: bool>(x: &Tensor, shape: &[usize], norm: &Norm, eps
         .with_real("epsilon", epsilon)
         .with_int("weight", i64::from(weight.is_some()))
         .with_int("bias", i64::from(bias.is_some()));
-    let operands: SmallVec<[&Tensor; 3]> = std::iter::once(&x).chain(&weight).chain(&bias).collect();
+    let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&x).chain(&weight).chain(&bias).collect();
     match CENTERED {
         true => bind(&LAYER_NORM, attrs, &operands),
         false => bind(&RMS_NORM, attrs, &operands),
@@ -315,7 +315,7 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         let (dweight, dbias) = (wants(weight, 1), wants(bias, 1 + weight));
         let attrs =
             Attrs::new().with_int("weight", weight as i64).with_int("dweight", dweight).with_int("dbias", dbias);
-        let mut operands: SmallVec<[&Tensor; 5]> = smallvec![rule.operand(0)];
+        let mut operands: SmallVec<[&Tensor; 8]> = smallvec![rule.operand(0)];
         operands.extend((weight == 1).then(|| rule.operand(1)));
         operands.extend((1..Self::outputs(rule.attrs)).map(|output| rule.output(output)));
         operands.push(g);
@@ -343,7 +343,7 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         batched: Mask,
     ) -> Option<Outputs> {
         if batched == Mask::only(0) {
-            return Some(bind(op, attrs.clone(), &operands.iter().collect::<SmallVec<[&Tensor; 3]>>()));
+            return Some(bind(op, attrs.clone(), &operands.iter().collect::<SmallVec<[&Tensor; 4]>>()));
         }
         // Each call has its own weight and bias: all rows are normalised together, then scaled and shifted.
         let aligned = align_batch(size, operands, batched);

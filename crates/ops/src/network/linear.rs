@@ -167,7 +167,7 @@ impl Primitive for LinearMap {
             && !batched.has(2)
         {
             let stacked = operands[0].reshape([size * rows, *inner]);
-            let operands: SmallVec<[&Tensor; 3]> = std::iter::once(&stacked).chain(&operands[1..]).collect();
+            let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&stacked).chain(&operands[1..]).collect();
             return Ok(smallvec![bind1(self, attrs.clone(), &operands).reshape([size, *rows, *outputs])]);
         }
         let y = operands[0].matmul(&operands[1].t());

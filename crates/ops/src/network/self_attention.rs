@@ -35,7 +35,7 @@ impl Tensor {
         let (lead, tokens) = (&self.shape()[..self.rank() - 2], self.shape()[self.rank() - 2]);
         let mask = options.of_scores(lead.iter().copied().chain([heads, tokens, tokens]).collect());
         let attrs = options.attrs(whole / (3 * heads)).with_int("heads", heads as i64);
-        let operands: SmallVec<[&Tensor; 2]> = std::iter::once(self).chain(&mask).collect();
+        let operands: SmallVec<[&Tensor; 4]> = std::iter::once(self).chain(&mask).collect();
         bind(&SELF_ATTENTION, attrs, &operands).swap_remove(0)
     }
 }
@@ -200,7 +200,7 @@ impl Fused for SelfForward {
 
     fn gradient(rule: &Rule<'_>, cotangents: &[Option<Tensor>]) -> Option<Gradients> {
         let [Some(g), None] = cotangents else { return None };
-        let mut operands: SmallVec<[&Tensor; 5]> = (0..1 + masked(rule.attrs)).map(|i| rule.operand(i)).collect();
+        let mut operands: SmallVec<[&Tensor; 8]> = (0..1 + masked(rule.attrs)).map(|i| rule.operand(i)).collect();
         operands.extend([rule.output(0), rule.output(1), g]);
         Some(smallvec![Gradient::Dense(bind1(&SELF_ATTENTION_GRADIENT, rule.attrs.clone(), &operands))])
     }

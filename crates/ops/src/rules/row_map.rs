@@ -50,12 +50,12 @@ impl RowMap {
         let rank = first.rank();
         if axis + 1 == rank {
             let rows: SmallVec<[_; 2]> = operands.iter().map(|operand| super::at_least_vector(operand)).collect();
-            let rows: SmallVec<[&Tensor; 2]> = rows.iter().map(|row| &**row).collect();
+            let rows: SmallVec<[&Tensor; 4]> = rows.iter().map(|row| &**row).collect();
             return super::as_given(operands[0], bind1(self, Attrs::new(), &rows));
         }
         let order: Vec<usize> = (0..rank).filter(|other| *other != axis).chain([axis]).collect();
         let moved: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.permute(&order)).collect();
-        let moved: SmallVec<[&Tensor; 2]> = moved.iter().collect();
+        let moved: SmallVec<[&Tensor; 4]> = moved.iter().collect();
         let mut back: Vec<usize> = (0..rank - 1).collect();
         back.insert(axis, rank - 1);
         bind1(self, Attrs::new(), &moved).permute(&back)
@@ -130,7 +130,7 @@ impl Primitive for RowMap {
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned = align_batch(size, operands, batched);
-        Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<SmallVec<[&Tensor; 2]>>())])
+        Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<SmallVec<[&Tensor; 4]>>())])
     }
 
     fn dependency(&self) -> Dependency {

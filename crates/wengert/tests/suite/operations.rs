@@ -398,7 +398,7 @@ fn a_cubic_between_pixels_is_that_of_resampling_and_has_right_derivatives() {
 #[test]
 fn an_unknown_primitive_is_not_found_and_every_known_one_is() {
     assert!(primitive::PRIMITIVES.len() > 150);
-    for op in primitive::PRIMITIVES {
+    for op in primitive::PRIMITIVES.iter() {
         assert_eq!(primitive::find(op.name()).map(|found| found.name()), Some(op.name()));
     }
     assert!(primitive::find("no such operation").is_none());

@@ -165,7 +165,7 @@ fn constants_keep_their_bits_whatever_they_are() {
 fn every_primitive_reads_back() {
     let file = Scratch::new("primitives");
     let mut count = 0;
-    for &op in PRIMITIVES {
+    for &op in PRIMITIVES.iter() {
         for case in op.cases() {
             let operands: Vec<Tensor> = case.operands.iter().map(|sample| sample.tensor(DType::F64)).collect();
             let f = |x: &Vec<Tensor>| bind(op, case.attrs.clone(), &x.iter().collect::<Vec<_>>()).to_vec();

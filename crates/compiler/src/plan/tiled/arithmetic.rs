@@ -1,8 +1,7 @@
 //! Fuses two arithmetic operations into one instruction of a loop, so that the intermediate result stays in a vector register.
 
 use crate::DType;
-use crate::ground::elementwise::{ADD, MUL, SUB};
-use crate::ground::internal::GUARDED_MUL;
+use crate::ground::items::{ADD, GUARDED_MUL, MUL, SUB};
 use crate::primitive::Primitive;
 use crate::rules::{guarded, lane};
 use wengert_kernels::dtype::Compute;
@@ -22,10 +21,10 @@ impl Arithmetic {
     /// The arithmetic operation of a primitive, if it is one.
     pub fn of(op: &'static dyn Primitive) -> Option<Arithmetic> {
         let known: [(&'static dyn Primitive, Arithmetic); 4] = [
-            (&ADD, Arithmetic::Add),
-            (&SUB, Arithmetic::Sub),
-            (&MUL, Arithmetic::Mul),
-            (&GUARDED_MUL, Arithmetic::Guarded),
+            (ADD, Arithmetic::Add),
+            (SUB, Arithmetic::Sub),
+            (MUL, Arithmetic::Mul),
+            (GUARDED_MUL, Arithmetic::Guarded),
         ];
         known.into_iter().find(|(item, _)| op.is(*item)).map(|(_, arithmetic)| arithmetic)
     }
@@ -86,7 +85,7 @@ mod tests {
     #[test]
     fn a_pair_has_the_bits_of_two_operations() {
         let numbers = [0.0, 0.1, -1.7, 3e300, f64::INFINITY, f64::NAN];
-        let names = [&ADD, &SUB, &MUL, &GUARDED_MUL].map(|op| Arithmetic::of(op).unwrap());
+        let names = [ADD, SUB, MUL, GUARDED_MUL].map(|op| Arithmetic::of(op).unwrap());
         for (inner, outer) in names.iter().flat_map(|inner| names.map(|outer| (*inner, outer))) {
             for c_is_left in [false, true] {
                 let pair = inner.then(outer, c_is_left, DType::F64).unwrap();

@@ -8,7 +8,7 @@ use wengert_kernels::tiled::Instruction;
 pub(super) struct Draft {
     pub instruction: Instruction,
     /// The numbers of values: operands first, then instructions in order.
-    pub inputs: SmallVec<[usize; 3]>,
+    pub inputs: SmallVec<[usize; 4]>,
     /// Its arithmetic operation, if it can be half of a pair.
     pub arithmetic: Option<Arithmetic>,
 }

@@ -1,7 +1,7 @@
 //! Scans with independent rows: they run as several scans in parallel, each over some of the rows.
 
 use super::ScanForm;
-use crate::ground::movement::BROADCAST;
+use crate::ground::items::BROADCAST;
 use crate::primitive::Dependency;
 use crate::program::{Equation, Program, ProgramAttr, Var};
 use smallvec::SmallVec;
@@ -82,7 +82,7 @@ impl ScanForm {
 }
 
 fn is_broadcast(equation: &Equation) -> bool {
-    equation.op.is(&BROADCAST)
+    equation.op.is(BROADCAST)
 }
 
 /// Whether only elementwise operations read a variable.

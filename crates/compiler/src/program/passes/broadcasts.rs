@@ -32,7 +32,7 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let mut sources: SmallVec<[Var; 4]> = SmallVec::new();
     let mut small = Shape::default();
     for var in &equation.inputs {
-        let (_, source) = edit.source_of(*var, &BROADCAST)?;
+        let (_, source) = edit.source_of(*var, BROADCAST)?;
         small = broadcast(&small, edit.shape(source))?;
         sources.push(source);
     }
@@ -46,7 +46,7 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
 
 /// The operand of a broadcast, with leading axes of size one up to the rank of the result.
 fn aligned(edit: &Edit<'_>, repeated: Var) -> Option<(Var, Shape)> {
-    let (_, x) = edit.source_of(repeated, &BROADCAST)?;
+    let (_, x) = edit.source_of(repeated, BROADCAST)?;
     Some((x, padded(edit.shape(x), edit.shape(repeated).rank())))
 }
 
@@ -131,7 +131,7 @@ fn slice(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
         true => x,
         false => {
             let aligned = edit.reshape(x, &own);
-            edit.call(&SLICE, attrs, &[aligned])
+            edit.call(SLICE, attrs, &[aligned])
         }
     };
     Some(edit.broadcast(small, &shape))
@@ -145,12 +145,12 @@ fn product(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let rank = shape.rank();
     let is_shared = own[..rank - 2].iter().all(|&size| size == 1) && own[rank - 2..] == edit.shape(right)[rank - 2..];
     // Rows of a view may not merge without a copy.
-    let is_view = edit.definition(x).is_some_and(|equation| is_any(equation.op, &[&TRANSPOSE, &BROADCAST, &SLICE]));
+    let is_view = edit.definition(x).is_some_and(|equation| is_any(equation.op, &[TRANSPOSE, BROADCAST, SLICE]));
     if !is_shared || is_view || rank == 2 {
         return None;
     }
     let matrix = edit.reshape(w, &Shape::from(&own[rank - 2..]));
     let rows = edit.reshape(x, &Shape::from([shape[..rank - 1].iter().product(), shape[rank - 1]]));
-    let product = edit.call(&MATMUL, equation.attrs.clone(), &[rows, matrix]);
+    let product = edit.call(MATMUL, equation.attrs.clone(), &[rows, matrix]);
     Some(edit.reshape(product, &to))
 }

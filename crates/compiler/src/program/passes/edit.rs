@@ -129,7 +129,7 @@ impl<'r> Edit<'r> {
     fn keep(&mut self, equation: Equation) {
         let place = Definition::Equation(self.program.equations.len());
         equation.outputs.iter().for_each(|var| self.definitions[var.index()] = place);
-        if equation.op.is(&RELU) {
+        if equation.op.is(RELU) {
             self.rectified.insert(equation.inputs[0], equation.outputs[0]);
         }
         self.program.equations.push(equation);
@@ -232,21 +232,21 @@ impl<'r> Edit<'r> {
         if self.shape(x) == shape {
             return x;
         }
-        self.call(&RESHAPE, Attrs::new().with_sizes("shape", shape.iter()), &[x])
+        self.call(RESHAPE, Attrs::new().with_sizes("shape", shape.iter()), &[x])
     }
 
     pub fn broadcast(&mut self, x: Var, shape: &Shape) -> Var {
         if self.shape(x) == shape {
             return x;
         }
-        self.call(&BROADCAST, Attrs::new().with_sizes("shape", shape.iter()), &[x])
+        self.call(BROADCAST, Attrs::new().with_sizes("shape", shape.iter()), &[x])
     }
 
     pub fn transpose(&mut self, x: Var, permutation: &[usize]) -> Var {
         if permutation.iter().copied().eq(0..permutation.len()) {
             return x;
         }
-        self.call(&TRANSPOSE, Attrs::new().with_sizes("permutation", permutation), &[x])
+        self.call(TRANSPOSE, Attrs::new().with_sizes("permutation", permutation), &[x])
     }
 
     /// A constant of the program.
@@ -289,5 +289,5 @@ pub(super) fn bits_of(tensor: &Tensor) -> Option<u64> {
 
 /// Whether an equation repeats the elements of its operand, each at least once if there are any.
 fn is_repetition(equation: &Equation) -> bool {
-    is_any(equation.op, &[&BROADCAST, &RESHAPE, &TRANSPOSE])
+    is_any(equation.op, &[BROADCAST, RESHAPE, TRANSPOSE])
 }

@@ -30,7 +30,7 @@ fn fold(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let op = equation.op;
     let loops = equation.attrs.bodies().next().is_some();
     let opaque = is_random(op) || is_barrier(op);
-    if loops || op.is(&BROADCAST) || output.shape.elements() > MOST || !is_built_in(op) || opaque {
+    if loops || op.is(BROADCAST) || output.shape.elements() > MOST || !is_built_in(op) || opaque {
         return None;
     }
     let operands: Option<SmallVec<[Tensor; 4]>> = equation.inputs.iter().map(|var| constant(edit, *var)).collect();
@@ -53,7 +53,7 @@ fn constant(edit: &Edit<'_>, var: Var) -> Option<Tensor> {
     if let Some(tensor) = edit.constant(var) {
         return Some(tensor.clone());
     }
-    let (_, source) = edit.source_of(var, &BROADCAST)?;
+    let (_, source) = edit.source_of(var, BROADCAST)?;
     let shape = edit.shape(var);
     Some(edit.constant(source)?.with_layout(|layout| layout.broadcast(shape)))
 }
@@ -90,7 +90,7 @@ fn with_small_constants(mut program: Program) -> Program {
         program.specs.push(tensor.spec());
         let scalar = Var(program.specs.len() as u32 - 1);
         let repeated = std::mem::replace(var, scalar);
-        let (op, inputs, outputs) = (&BROADCAST, vec![scalar], vec![repeated]);
+        let (op, inputs, outputs) = (BROADCAST, vec![scalar], vec![repeated]);
         repetitions.push(Equation { op, attrs, inputs, outputs, line: None, from_rule: false });
     }
     if repetitions.is_empty() {

@@ -1,22 +1,19 @@
 //! The built-in primitives that passes refer to, as statics, and properties of all built-in primitives. A user-defined operation of the
 //! same name is a different item.
 
-pub(super) use crate::control::SCAN;
-pub(super) use crate::ground::elementwise::{ADD, CAST, COMPARE, MUL, NEG, WHERE};
-pub(super) use crate::ground::internal::BARRIER;
-pub(super) use crate::ground::movement::{BROADCAST, RESHAPE, TRANSPOSE};
-pub(super) use crate::ground::reduction::SUM;
+pub(super) use crate::ground::items::{
+    ADD, BARRIER, BROADCAST, CAST, COMPARE, MUL, NEG, RESHAPE, SUM, TRANSPOSE, WHERE,
+};
+pub(super) use crate::items::SCAN;
 use crate::primitive::Primitive;
 use crate::registry::MEMBERS;
 use crate::rules::Elementwise;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
-pub(super) use wengert_ops::elementwise::RELU;
-pub(super) use wengert_ops::functions::{ABS, COSH, EXP, EXP2, SIGMOID, SQRT, SQUARE};
-pub(super) use wengert_ops::internal::PACK_POSITIVE;
-pub(super) use wengert_ops::movement::{CONCAT, SLICE, SLICE_ADD};
-pub(super) use wengert_ops::network::{LAYER_NORM, LINEAR, RMS_NORM};
-pub(super) use wengert_ops::product::MATMUL;
+pub(super) use wengert_ops::functions::items::{ABS, COSH, EXP, EXP2, SIGMOID, SQRT, SQUARE};
+pub(super) use wengert_ops::items::{
+    CONCAT, LAYER_NORM, LINEAR, MATMUL, PACK_POSITIVE, RELU, RMS_NORM, SLICE, SLICE_ADD,
+};
 
 static KNOWN: LazyLock<FxHashMap<&'static str, (&'static dyn Primitive, &'static str)>> =
     LazyLock::new(|| MEMBERS.iter().map(|&(op, family)| (op.name(), (op, family))).collect());
@@ -48,7 +45,7 @@ pub(super) fn is_random(op: &'static dyn Primitive) -> bool {
 
 /// Whether it separates subsequent equations from earlier ones.
 pub(super) fn is_barrier(op: &'static dyn Primitive) -> bool {
-    op.is(&BARRIER)
+    op.is(BARRIER)
 }
 
 /// Whether every output element is the same function of the operands' elements at its position.
@@ -59,5 +56,5 @@ pub(super) fn is_elementwise(op: &'static dyn Primitive) -> bool {
 
 /// Whether two operands can be swapped without changing a bit.
 pub(super) fn is_commutative(op: &'static dyn Primitive) -> bool {
-    is_any(op, &[&ADD, &MUL])
+    is_any(op, &[ADD, MUL])
 }

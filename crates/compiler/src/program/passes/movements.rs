@@ -14,13 +14,13 @@ pub(super) fn same_shape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var
 }
 
 pub(super) fn reshape_of_reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, x) = edit.source_of(equation.inputs[0], &RESHAPE)?;
+    let (_, x) = edit.source_of(equation.inputs[0], RESHAPE)?;
     let shape = edit.shape(equation.outputs[0]).clone();
     Some(edit.reshape(x, &shape))
 }
 
 pub(super) fn reshape_of_transpose(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (attrs, x) = edit.source_of(equation.inputs[0], &TRANSPOSE)?;
+    let (attrs, x) = edit.source_of(equation.inputs[0], TRANSPOSE)?;
     if !keeps_order(&attrs.sizes("permutation"), edit.shape(x)) {
         return None;
     }
@@ -39,7 +39,7 @@ pub(super) fn same_order(_edit: &mut Edit<'_>, equation: &Equation) -> Option<Va
 }
 
 pub(super) fn transpose_of_transpose(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (first, x) = edit.source_of(equation.inputs[0], &TRANSPOSE)?;
+    let (first, x) = edit.source_of(equation.inputs[0], TRANSPOSE)?;
     let (first, then) = (first.sizes("permutation"), equation.attrs.sizes("permutation"));
     let both: SmallVec<[usize; 4]> = then.iter().map(|&axis| first[axis]).collect();
     Some(edit.transpose(x, &both))
@@ -55,13 +55,13 @@ pub(super) fn transpose_as_reshape(edit: &mut Edit<'_>, equation: &Equation) -> 
 }
 
 pub(super) fn broadcast_of_broadcast(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, x) = edit.source_of(equation.inputs[0], &BROADCAST)?;
+    let (_, x) = edit.source_of(equation.inputs[0], BROADCAST)?;
     let shape = edit.shape(equation.outputs[0]).clone();
     Some(edit.broadcast(x, &shape))
 }
 
 pub(super) fn broadcast_of_reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, x) = edit.source_of(equation.inputs[0], &RESHAPE)?;
+    let (_, x) = edit.source_of(equation.inputs[0], RESHAPE)?;
     let (from, through, to) = (edit.shape(x), edit.shape(equation.inputs[0]), edit.shape(equation.outputs[0]));
     let without_ones = |shape: &Shape| shape.iter().copied().skip_while(|&size| size == 1).collect::<Shape>();
     if without_ones(from) != without_ones(through) || from.rank() > to.rank() {
@@ -78,7 +78,7 @@ pub(super) fn slice_attrs(start: &[i64], stop: &[i64], step: &[i64]) -> Attrs {
 }
 
 pub(super) fn slice_of_slice(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (first, x) = edit.source_of(equation.inputs[0], &SLICE)?;
+    let (first, x) = edit.source_of(equation.inputs[0], SLICE)?;
     let then = &equation.attrs;
     let (mut start, mut stop, mut step) = (vec![], vec![], vec![]);
     for (axis, &size) in edit.shape(equation.outputs[0]).iter().enumerate() {
@@ -90,11 +90,11 @@ pub(super) fn slice_of_slice(edit: &mut Edit<'_>, equation: &Equation) -> Option
         start.push(at);
         stop.push(if size == 0 { at } else { at + step[axis] * (size as i64 - 1) + 1 });
     }
-    Some(edit.call(&SLICE, slice_attrs(&start, &stop, &step), &[x]))
+    Some(edit.call(SLICE, slice_attrs(&start, &stop, &step), &[x]))
 }
 
 pub(super) fn slice_of_concat(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (joined, parts) = edit.call_of(equation.inputs[0], &CONCAT)?;
+    let (joined, parts) = edit.call_of(equation.inputs[0], CONCAT)?;
     let axis = joined.axis("axis");
     let (start, stop, step) = (equation.attrs.ints("start"), equation.attrs.ints("stop"), equation.attrs.ints("step"));
     let (from, size) = (start[axis], edit.shape(equation.outputs[0])[axis] as i64);
@@ -104,7 +104,7 @@ pub(super) fn slice_of_concat(edit: &mut Edit<'_>, equation: &Equation) -> Optio
         if size > 0 && before <= from && last < before + length {
             let (mut start, mut stop) = (start.to_vec(), stop.to_vec());
             (start[axis], stop[axis]) = (from - before, last + 1 - before);
-            return Some(edit.call(&SLICE, slice_attrs(&start, &stop, step), &[*part]));
+            return Some(edit.call(SLICE, slice_attrs(&start, &stop, step), &[*part]));
         }
         before += length;
     }
@@ -156,7 +156,7 @@ pub(super) fn parts_that_fill(edit: &mut Edit<'_>, equation: &Equation) -> Optio
         if filled >= shape[axis] as i64 || parts.len() == MOST_PARTS {
             break;
         }
-        let (inner, inputs) = edit.call_of(base, &SLICE_ADD)?;
+        let (inner, inputs) = edit.call_of(base, SLICE_ADD)?;
         (attrs, base, values) = (inner, inputs[0], inputs[1]);
     }
     parts.sort_unstable_by_key(|part| part.0);
@@ -168,7 +168,7 @@ pub(super) fn parts_that_fill(edit: &mut Edit<'_>, equation: &Equation) -> Optio
     let sizes = parts.iter().map(|(start, stop, _)| stop - start);
     let attrs = Attrs::new().with_int("axis", axis as i64).with_ints("sizes", sizes);
     let vars: SmallVec<[Var; 8]> = parts.iter().map(|part| part.2).collect();
-    Some(edit.call(&CONCAT, attrs, &vars))
+    Some(edit.call(CONCAT, attrs, &vars))
 }
 
 pub(super) fn sum_of_nothing(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
@@ -188,7 +188,7 @@ fn as_sum(edit: &mut Edit<'_>, term: Var) -> Var {
         return term;
     }
     let zero = edit.filled(0.0, &spec);
-    edit.call(&ADD, Attrs::new(), &[term, zero])
+    edit.call(ADD, Attrs::new(), &[term, zero])
 }
 
 /// Half precision rounds between two sums, but not inside one.
@@ -197,7 +197,7 @@ fn sums_exactly(dtype: DType) -> bool {
 }
 
 pub(super) fn sum_of_sum(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (first, x) = edit.source_of(equation.inputs[0], &SUM)?;
+    let (first, x) = edit.source_of(equation.inputs[0], SUM)?;
     let (first, then, rank) = (first.sizes("axes"), equation.attrs.sizes("axes"), edit.shape(x).rank());
     if !sums_exactly(edit.spec(x).dtype) {
         return None;
@@ -205,16 +205,16 @@ pub(super) fn sum_of_sum(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var
     let kept: SmallVec<[usize; 4]> = (0..rank).filter(|axis| !first.contains(axis)).collect();
     let mut axes: SmallVec<[usize; 4]> = first.iter().copied().chain(then.iter().map(|&axis| kept[axis])).collect();
     axes.sort_unstable();
-    Some(edit.call(&SUM, Attrs::new().with_sizes("axes", &axes), &[x]))
+    Some(edit.call(SUM, Attrs::new().with_sizes("axes", &axes), &[x]))
 }
 
 pub(super) fn sum_of_reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, x) = edit.source_of(equation.inputs[0], &RESHAPE)?;
+    let (_, x) = edit.source_of(equation.inputs[0], RESHAPE)?;
     if edit.shape(equation.outputs[0]).rank() != 0 {
         return None;
     }
     let axes: SmallVec<[usize; 4]> = (0..edit.shape(x).rank()).collect();
-    Some(edit.call(&SUM, Attrs::new().with_sizes("axes", &axes), &[x]))
+    Some(edit.call(SUM, Attrs::new().with_sizes("axes", &axes), &[x]))
 }
 
 /// The largest integer up to which a dtype represents all integers.
@@ -230,7 +230,7 @@ fn counts_up_to(dtype: DType) -> f64 {
 
 /// n x rounds once where a sum of n equal terms rounds many times, and overflows where the sum does.
 pub(super) fn sum_of_broadcast(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, x) = edit.source_of(equation.inputs[0], &BROADCAST)?;
+    let (_, x) = edit.source_of(equation.inputs[0], BROADCAST)?;
     let whole = edit.shape(equation.inputs[0]).clone();
     let own = padded(edit.shape(x), whole.rank());
     let axes = equation.attrs.sizes("axes");
@@ -241,10 +241,10 @@ pub(super) fn sum_of_broadcast(edit: &mut Edit<'_>, equation: &Equation) -> Opti
         return None;
     }
     let aligned = edit.reshape(x, &own);
-    let summed = edit.call(&SUM, Attrs::new().with_sizes("axes", axes.iter()), &[aligned]);
+    let summed = edit.call(SUM, Attrs::new().with_sizes("axes", axes.iter()), &[aligned]);
     let spec = edit.spec(summed).clone();
     let times = edit.filled(count, &spec);
-    let product = edit.call(&MUL, Attrs::new(), &[summed, times]);
+    let product = edit.call(MUL, Attrs::new(), &[summed, times]);
     let shape = edit.shape(equation.outputs[0]).clone();
     Some(edit.broadcast(product, &shape))
 }

@@ -36,7 +36,7 @@ pub(super) fn run(mut program: Program) -> (Program, bool) {
         renamed[var.index()] = first;
         first == *var
     });
-    let mut calls: FxHashMap<Call, SmallVec<[Var; 2]>> = FxHashMap::default();
+    let mut calls: FxHashMap<Call, SmallVec<[Var; 4]>> = FxHashMap::default();
     calls.reserve(program.equations.len());
     program.equations.retain_mut(|equation| {
         equation.inputs.iter_mut().for_each(|var| *var = renamed[var.index()]);

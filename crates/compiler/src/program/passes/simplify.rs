@@ -120,15 +120,13 @@ fn is_whole(edit: &Edit<'_>, equation: &Equation) -> bool {
 
 /// Whether a variable is never negative; it may be NaN.
 fn is_never_negative(edit: &Edit<'_>, var: Var) -> bool {
-    is_never_minus_zero(edit, var) || edit.definition(var).is_some_and(|equation| is_any(equation.op, &[&RELU, &SQRT]))
+    is_never_minus_zero(edit, var) || edit.definition(var).is_some_and(|equation| is_any(equation.op, &[RELU, SQRT]))
 }
 
 /// Whether a variable is never negative and never -0; it may be NaN.
 fn is_never_minus_zero(edit: &Edit<'_>, var: Var) -> bool {
     edit.spec(var).dtype.is_float()
-        && edit
-            .definition(var)
-            .is_some_and(|equation| is_any(equation.op, &[&SQUARE, &ABS, &EXP, &EXP2, &SIGMOID, &COSH]))
+        && edit.definition(var).is_some_and(|equation| is_any(equation.op, &[SQUARE, ABS, EXP, EXP2, SIGMOID, COSH]))
 }
 
 fn add_zero(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
@@ -144,7 +142,7 @@ fn never_less(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
 }
 
 fn cast_of_choice(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, inputs) = edit.call_of(equation.inputs[0], &WHERE)?;
+    let (_, inputs) = edit.call_of(equation.inputs[0], WHERE)?;
     let (spec, attrs) = (edit.spec(equation.outputs[0]).clone(), &equation.attrs);
     let mut cast = |var: Var| {
         let number = edit.number(var)?;
@@ -153,13 +151,13 @@ fn cast_of_choice(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
         Some(edit.broadcast(scalar, &spec.shape))
     };
     let (x, y) = (cast(inputs[1])?, cast(inputs[2])?);
-    Some(edit.call(&WHERE, Attrs::new(), &[inputs[0], x, y]))
+    Some(edit.call(WHERE, Attrs::new(), &[inputs[0], x, y]))
 }
 
 fn sum_of_opposite(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, x) = edit.source_of(equation.inputs[0], &NEG)?;
-    let sum = edit.call(&SUM, equation.attrs.clone(), &[x]);
-    Some(edit.call(&NEG, Attrs::new(), &[sum]))
+    let (_, x) = edit.source_of(equation.inputs[0], NEG)?;
+    let sum = edit.call(SUM, equation.attrs.clone(), &[x]);
+    Some(edit.call(NEG, Attrs::new(), &[sum]))
 }
 
 /// The operand that is filled with one real number, and the other one.
@@ -171,18 +169,18 @@ fn number_and_other(edit: &Edit<'_>, inputs: &[Var]) -> Option<(f64, Var)> {
 
 fn times_opposite(edit: &mut Edit<'_>, x: Var, c: f64) -> Var {
     let opposite = edit.filled(-c, &edit.spec(x).clone());
-    edit.call(&MUL, Attrs::new(), &[x, opposite])
+    edit.call(MUL, Attrs::new(), &[x, opposite])
 }
 
 fn opposite_of_multiple(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, inputs) = edit.call_of(equation.inputs[0], &MUL)?;
+    let (_, inputs) = edit.call_of(equation.inputs[0], MUL)?;
     let (c, x) = number_and_other(edit, &inputs)?;
     Some(times_opposite(edit, x, c))
 }
 
 fn multiple_of_opposite(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let (c, opposite) = number_and_other(edit, &equation.inputs)?;
-    let (_, x) = edit.source_of(opposite, &NEG)?;
+    let (_, x) = edit.source_of(opposite, NEG)?;
     Some(times_opposite(edit, x, c))
 }
 
@@ -199,25 +197,25 @@ fn divide_by_power_of_two(edit: &mut Edit<'_>, equation: &Equation) -> Option<Va
         return None;
     }
     let inverse = edit.filled(number.recip(), &edit.spec(x).clone());
-    Some(edit.call(&MUL, Attrs::new(), &[x, inverse]))
+    Some(edit.call(MUL, Attrs::new(), &[x, inverse]))
 }
 
 fn guarded_by_number(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let plain = |var: &Var| edit.number(*var).is_some_and(|number| number.value() != 0.0 && number.value().is_finite());
-    equation.inputs.iter().any(plain).then(|| edit.call(&MUL, Attrs::new(), &equation.inputs))
+    equation.inputs.iter().any(plain).then(|| edit.call(MUL, Attrs::new(), &equation.inputs))
 }
 
 fn select_positive(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [g, bits] = equation.inputs[..] else { return None };
-    let (_, x) = edit.source_of(bits, &PACK_POSITIVE)?;
+    let (_, x) = edit.source_of(bits, PACK_POSITIVE)?;
     // A byte holds the bits of up to eight elements, so bits of another length may fit.
     if edit.shape(x) != edit.shape(g) {
         return None;
     }
     let (x_spec, g_spec) = (edit.spec(x).clone(), edit.spec(g).clone());
     let (zero, nothing) = (edit.filled(0.0, &x_spec), edit.filled(0.0, &g_spec));
-    let mask = edit.call(&COMPARE, Attrs::new().with_word("relation", "gt"), &[x, zero]);
-    Some(edit.call(&WHERE, Attrs::new(), &[mask, g, nothing]))
+    let mask = edit.call(COMPARE, Attrs::new().with_word("relation", "gt"), &[x, zero]);
+    Some(edit.call(WHERE, Attrs::new(), &[mask, g, nothing]))
 }
 
 /// A relu is positive exactly where its operand is, so its operand need not be kept.
@@ -225,7 +223,7 @@ fn compare_relu(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [x, zero] = equation.inputs[..] else { return None };
     let rectified = edit.rectified(x)?;
     let is_positive = equation.attrs.word("relation") == "gt" && edit.number(zero)?.value() == 0.0;
-    is_positive.then(|| edit.call(&COMPARE, equation.attrs.clone(), &[rectified, zero]))
+    is_positive.then(|| edit.call(COMPARE, equation.attrs.clone(), &[rectified, zero]))
 }
 
 fn cast_to_same(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
@@ -234,10 +232,10 @@ fn cast_to_same(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
 }
 
 fn cast_of_cast(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (through, x) = edit.source_of(equation.inputs[0], &CAST)?;
+    let (through, x) = edit.source_of(equation.inputs[0], CAST)?;
     let (from, through, to) = (edit.spec(x).dtype, through.dtype("dtype"), equation.attrs.dtype("dtype"));
     let same_kind = to.is_float() || to == from;
-    (same_kind && holds_all(from, through)).then(|| edit.call(&CAST, equation.attrs.clone(), &[x]))
+    (same_kind && holds_all(from, through)).then(|| edit.call(CAST, equation.attrs.clone(), &[x]))
 }
 
 /// Whether every value of `from` can be represented in `to`.

@@ -40,12 +40,12 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let first = equation.inputs.iter().find_map(|var| edit.source_of(*var, &TRANSPOSE))?;
+    let first = equation.inputs.iter().find_map(|var| edit.source_of(*var, TRANSPOSE))?;
     let (permutation, shape) = (first.0.sizes("permutation"), edit.shape(first.1).clone());
     // All other operands are broadcasts, whose axes can be permuted at no cost.
-    let fits = |var: &Var| match edit.source_of(*var, &TRANSPOSE) {
+    let fits = |var: &Var| match edit.source_of(*var, TRANSPOSE) {
         Some((attrs, _)) => attrs.sizes("permutation") == permutation,
-        None => edit.source_of(*var, &BROADCAST).is_some(),
+        None => edit.source_of(*var, BROADCAST).is_some(),
     };
     if !equation.inputs.iter().all(fits) {
         return None;
@@ -53,10 +53,10 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let back = inverse(&permutation);
     let mut operands: SmallVec<[Var; 4]> = SmallVec::new();
     for var in &equation.inputs {
-        operands.push(match edit.source_of(*var, &TRANSPOSE) {
+        operands.push(match edit.source_of(*var, TRANSPOSE) {
             Some((_, x)) => x,
             None => {
-                let (_, x) = edit.source_of(*var, &BROADCAST)?;
+                let (_, x) = edit.source_of(*var, BROADCAST)?;
                 let own = padded(edit.shape(x), permutation.rank());
                 let small = permuted(edit, x, &own, &back);
                 edit.broadcast(small, &shape)
@@ -68,11 +68,11 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
 }
 
 fn reshaped(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (_, first) = equation.inputs.iter().find_map(|var| edit.source_of(*var, &RESHAPE))?;
+    let (_, first) = equation.inputs.iter().find_map(|var| edit.source_of(*var, RESHAPE))?;
     let (shape, to) = (edit.shape(first).clone(), edit.shape(equation.outputs[0]).clone());
     let mut operands: SmallVec<[(Var, Option<Shape>); 4]> = SmallVec::new();
     for var in &equation.inputs {
-        if let Some((_, x)) = edit.source_of(*var, &RESHAPE) {
+        if let Some((_, x)) = edit.source_of(*var, RESHAPE) {
             if *edit.shape(x) != shape {
                 return None;
             }
@@ -80,7 +80,7 @@ fn reshaped(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
             continue;
         }
         // The broadcast operand, in the shape that the others come from.
-        let (_, x) = edit.source_of(*var, &BROADCAST)?;
+        let (_, x) = edit.source_of(*var, BROADCAST)?;
         let own = padded(edit.shape(x), to.rank());
         operands.push((x, Some(regrouped(&own, &to, &shape)?)));
     }
@@ -102,7 +102,7 @@ fn reshaped(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
 fn linear(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [x, w] = equation.inputs[..] else { return None };
     let columns = edit.transpose(w, &[1, 0]);
-    Some(edit.call(&MATMUL, Attrs::new(), &[x, columns]))
+    Some(edit.call(MATMUL, Attrs::new(), &[x, columns]))
 }
 
 /// A row that is added to every row of a product is added when the product is written.
@@ -114,14 +114,14 @@ fn with_bias(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     };
     let (rows, columns) = (*rows, *columns);
     let parts = |product: Var, row: Var| {
-        let (_, inputs) = edit.call_of(product, &MATMUL).filter(|_| edit.is_used_once(product))?;
-        let (_, b) = edit.source_of(row, &BROADCAST)?;
+        let (_, inputs) = edit.call_of(product, MATMUL).filter(|_| edit.is_used_once(product))?;
+        let (_, b) = edit.source_of(row, BROADCAST)?;
         let is_row = padded(edit.shape(b), 2) == [1, columns] && rows > 1;
         is_row.then_some((inputs[0], inputs[1], b))
     };
     let (x, w, b) = parts(first, second).or_else(|| parts(second, first))?;
     let (w, b) = (edit.transpose(w, &[1, 0]), edit.reshape(b, &Shape::from([columns])));
-    Some(edit.call(&LINEAR, Attrs::new(), &[x, w, b]))
+    Some(edit.call(LINEAR, Attrs::new(), &[x, w, b]))
 }
 
 /// Whether a permutation only swaps the last two axes.
@@ -134,24 +134,24 @@ fn is_matrix_transpose(permutation: &[usize]) -> bool {
 
 fn product(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let (product, permutation) = (equation.inputs[0], equation.attrs.sizes("permutation"));
-    let (_, inputs) = edit.call_of(product, &MATMUL)?;
+    let (_, inputs) = edit.call_of(product, MATMUL)?;
     if !is_matrix_transpose(&permutation) || !edit.is_used_once(product) {
         return None;
     }
     let (left, right) = (edit.transpose(inputs[1], &permutation), edit.transpose(inputs[0], &permutation));
-    Some(edit.call(&MATMUL, Attrs::new(), &[left, right]))
+    Some(edit.call(MATMUL, Attrs::new(), &[left, right]))
 }
 
 /// Sums along axes in memory order instead of through a transpose; the result is smaller to transpose.
 fn sum(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
-    let (attrs, x) = edit.source_of(equation.inputs[0], &TRANSPOSE)?;
+    let (attrs, x) = edit.source_of(equation.inputs[0], TRANSPOSE)?;
     let (permutation, axes) = (attrs.sizes("permutation"), equation.attrs.sizes("axes"));
     if axes.is_empty() {
         return None;
     }
     let mut own: Shape = axes.iter().map(|&axis| permutation[axis]).collect();
     own.sizes_mut().sort_unstable();
-    let summed = edit.call(&SUM, Attrs::new().with_sizes("axes", own.iter()), &[x]);
+    let summed = edit.call(SUM, Attrs::new().with_sizes("axes", own.iter()), &[x]);
     // The position of each remaining axis.
     let kept = (0..permutation.rank()).filter(|axis| !axes.contains(axis)).map(|axis| permutation[axis]);
     let order: SmallVec<[usize; 4]> = kept.map(|axis| (0..axis).filter(|other| !own.contains(other)).count()).collect();
@@ -161,11 +161,11 @@ fn sum(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
 /// A sum of products is one product with a longer inner axis, which is already contiguous in memory.
 fn sum_of_products(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let product = equation.inputs[0];
-    let (_, inputs) = edit.call_of(product, &MATMUL).filter(|_| edit.is_used_once(product))?;
-    let (attrs, x) = edit.source_of(inputs[0], &TRANSPOSE)?;
+    let (_, inputs) = edit.call_of(product, MATMUL).filter(|_| edit.is_used_once(product))?;
+    let (attrs, x) = edit.source_of(inputs[0], TRANSPOSE)?;
     let (y, lead) = (inputs[1], edit.shape(product).rank() - 2);
     let is_view =
-        |var: Var| edit.definition(var).is_some_and(|equation| is_any(equation.op, &[&TRANSPOSE, &BROADCAST, &SLICE]));
+        |var: Var| edit.definition(var).is_some_and(|equation| is_any(equation.op, &[TRANSPOSE, BROADCAST, SLICE]));
     let sums_all = equation.attrs.sizes("axes").iter().copied().eq(0..lead) && lead > 0;
     // Half precision rounds every product.
     let is_exact = matches!(edit.spec(product).dtype, DType::F32 | DType::F64);
@@ -178,5 +178,5 @@ fn sum_of_products(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
         edit.reshape(var, &Shape::from([rows, shape[lead + 1]]))
     });
     let columns = edit.transpose(x, &[1, 0]);
-    Some(edit.call(&MATMUL, Attrs::new(), &[columns, y]))
+    Some(edit.call(MATMUL, Attrs::new(), &[columns, y]))
 }

@@ -126,7 +126,7 @@ impl Primitive for Compare {
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned = align_batch(size, operands, batched);
-        let aligned: SmallVec<[&Tensor; 2]> = aligned.iter().collect();
+        let aligned: SmallVec<[&Tensor; 4]> = aligned.iter().collect();
         Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
     }
 

@@ -79,7 +79,7 @@ pub fn staged(
     parameters: Parameters<f64>,
 ) -> Tensor {
     let attrs = Attrs::new().with_other("of", Sloped { op, parameters }).with_int("operand", operand as i64);
-    let operands: SmallVec<[&Tensor; 3]> = std::iter::once(g).chain(sources.iter().copied()).collect();
+    let operands: SmallVec<[&Tensor; 4]> = std::iter::once(g).chain(sources.iter().copied()).collect();
     bind1(&SLOPE, attrs, &operands)
 }
 
@@ -171,7 +171,7 @@ impl Fused for SlopeOf {
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
-        let saved: SmallVec<[&Tensor; 2]> = operands[1..].iter().collect();
+        let saved: SmallVec<[&Tensor; 4]> = operands[1..].iter().collect();
         let (slope, p) = known(attrs);
         vec![operands[0].guarded_mul(&(slope.tensor)(&saved, p))]
     }

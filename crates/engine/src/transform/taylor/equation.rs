@@ -229,7 +229,7 @@ fn run(
         None => {
             let outputs = lock(system).outputs(equation);
             let outputs = lifted(level, equation, outputs, line);
-            let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
+            let operands: SmallVec<[&Tensor; 4]> = operands.iter().collect();
             let wanted = Mask::of(tangents.len(), |position| tangents[position].is_some());
             call.op.jvp(&Rule::new(call.op, &call.attrs, &operands, &outputs, wanted), &tangents)
         }
@@ -244,7 +244,7 @@ impl Step {
             Step::Over(x, 1) => x,
             Step::Over(x, divisor) => x.into_iter().map(|x| x.map(|x| x / divisor as f64)).collect(),
             Step::Call { call, operands, known } => {
-                let values: SmallVec<[&Tensor; 2]> = operands.iter().map(Series::value).collect();
+                let values: SmallVec<[&Tensor; 4]> = operands.iter().map(Series::value).collect();
                 let order = known[0].len();
                 coefficient(call.op, &call.attrs, &values, &|position, j| operands[position].at(j), &known, order)
             }

@@ -30,7 +30,7 @@ pub(super) struct Saved {
 pub(super) fn all() -> Vec<FileSource> {
     let mut sources: Vec<FileSource> = (0..CONTROL.len()).map(FileSource::Control).collect();
     sources.extend((0..COMPOSITIONS).map(FileSource::Composition));
-    for &op in PRIMITIVES {
+    for &op in PRIMITIVES.iter() {
         for (case, described) in op.cases().iter().enumerate() {
             sources.push(FileSource::Case { op, case, gradient: false });
             if described.smooth && op.differentiable() {

@@ -109,7 +109,7 @@ impl Around {
     /// Whether all elements of a variable are zero.
     pub fn is_zero(&self, var: Var) -> bool {
         let mut var = self.now(var);
-        let repeats = |equation: &&Equation| is_any(equation.op, &[&BROADCAST, &RESHAPE]);
+        let repeats = |equation: &&Equation| is_any(equation.op, &[BROADCAST, RESHAPE]);
         while let Some(equation) = self.program.equations.iter().find(|equation| equation.outputs.contains(&var)) {
             let Some(equation) = Some(equation).filter(repeats) else { return false };
             var = equation.inputs[0];

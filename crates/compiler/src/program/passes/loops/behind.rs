@@ -73,7 +73,7 @@ fn terms(scan: &Loop, facts: &Facts, addend: Var) -> Vec<Var> {
     let (mut stack, mut terms) = (vec![addend], Vec::new());
     while let Some(var) = stack.pop() {
         let sum = facts.maker[var.index()].map(|number| &scan.body.equations[number]);
-        let sum = sum.filter(|sum| sum.op.is(&ADD) && facts.readers[var.index()] == 1);
+        let sum = sum.filter(|sum| sum.op.is(ADD) && facts.readers[var.index()] == 1);
         match sum {
             Some(sum) => stack.extend(sum.inputs.iter().rev()),
             None => terms.push(var),

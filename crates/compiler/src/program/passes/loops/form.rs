@@ -80,7 +80,7 @@ impl Loop {
             ScanForm { consts: consts.len(), carry: carries.len(), length, reverse, body: ProgramAttr::from(body) };
         let outputs = [carried(|carry| carry.last), outside(&given)].concat();
         (!outputs.is_empty()).then(|| Equation {
-            op: &SCAN,
+            op: SCAN,
             attrs: form.attrs(),
             inputs: [outside(&consts), carried(|carry| carry.first), outside(&elements)].concat(),
             outputs,
@@ -212,7 +212,7 @@ impl Facts {
     /// The term that is added to a carry that nothing else reads.
     pub fn addend(&self, scan: &Loop, carry: &Carry) -> Option<Var> {
         let equation = &scan.body.equations[self.maker[carry.next.index()]?];
-        let is_sum = equation.op.is(&ADD);
+        let is_sum = equation.op.is(ADD);
         if !is_sum || self.readers[carry.next.index()] != 1 || self.readers[carry.inside.index()] != 1 {
             return None;
         }

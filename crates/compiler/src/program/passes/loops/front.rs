@@ -49,7 +49,7 @@ fn varies(facts: &Facts, equation: &Equation) -> bool {
 /// Whether it is better to compute a constant equation at every step than to read its result from memory.
 fn stays(scan: &Loop, equation: &Equation) -> bool {
     let read: usize = equation.inputs.iter().map(|var| own_bytes(scan, *var)).sum();
-    match equation.op.is(&TRANSPOSE) {
+    match equation.op.is(TRANSPOSE) {
         true => false,
         false => scan.is_view(equation) || (is_elementwise(equation.op) && scan.bytes(equation.outputs[0]) > read),
     }

@@ -33,7 +33,7 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 fn is_scan(equation: &Equation) -> bool {
-    equation.op.is(&SCAN)
+    equation.op.is(SCAN)
 }
 
 pub(super) fn run(mut program: Program) -> (Program, bool) {

@@ -31,7 +31,7 @@ pub fn insert(mut program: Program, reads: &Reads, values: Vec<Again>) -> Progra
         for var in apart {
             let behind = program.like(var);
             stand_in.insert(var, behind);
-            let (op, attrs) = (&BARRIER, Attrs::new());
+            let (op, attrs) = (BARRIER, Attrs::new());
             repeated.push(Equation { op, attrs, inputs: vec![var], outputs: vec![behind], line, from_rule: false });
         }
         for number in equations {

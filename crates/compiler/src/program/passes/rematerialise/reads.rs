@@ -119,5 +119,5 @@ fn is_lane(program: &Program, equation: &Equation) -> bool {
 
 /// Whether an equation normalises rows.
 fn is_by_rows(equation: &Equation) -> bool {
-    is_any(equation.op, &[&LAYER_NORM, &RMS_NORM])
+    is_any(equation.op, &[LAYER_NORM, RMS_NORM])
 }
