@@ -122,6 +122,7 @@ impl Chunk {
     /// Partial derivatives, as many as [`arguments_most`](Chunk::arguments_most), then as many arguments, then counts, one for each
     /// statement. All are initialised, as memory of the pool is. There is no other reference to the block, so they may be written through
     /// these pointers while the memory is that of the chunk, even if the chunk is moved.
+    #[inline(always)]
     pub fn pointers(&self) -> (*mut f64, *mut u32, *mut u8) {
         let memory = self.memory();
         let start = memory.block.data();

@@ -35,25 +35,37 @@ impl<A: Adjoint> Adjoints<A> {
     }
 
     /// Makes room for the adjoints of all statements before `next`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn extend(&mut self, next: u32) {
+        if self.values.len() < next as usize || Tape::here().limits.get() > 0 {
+            self.extend_further(next);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn extend_further(&mut self, next: u32) {
         let tape = Tape::here();
         if tape.limits.get() > 0 {
             // A failure is reported where adjoints are read.
             let _ = tape.with_pages(&mut self.owner, |pages, owner| pages.extend::<A>(owner, next));
-        } else if self.values.len() < next as usize {
+        } else {
             self.values.resize(next as usize, A::ZERO);
         }
     }
 
     /// Calls `f` with the adjoint of a statement, for which there is [room](Adjoints::extend).
-    #[inline]
+    #[inline(always)]
     pub(super) fn edit<R>(&mut self, index: u32, stop: Stop, f: impl FnOnce(&mut A) -> R) -> R {
-        let tape = Tape::here();
-        if tape.limits.get() == 0 {
-            return f(&mut self.values[index as usize]);
+        match Tape::here().limits.get() {
+            0 => f(&mut self.values[index as usize]),
+            _ => self.edit_page(index, stop, f),
         }
-        let edited = tape.with_pages(&mut self.owner, |pages, owner| f(pages.at(owner, index)));
+    }
+
+    #[inline(never)]
+    fn edit_page<R>(&mut self, index: u32, stop: Stop, f: impl FnOnce(&mut A) -> R) -> R {
+        let edited = Tape::here().with_pages(&mut self.owner, |pages, owner| f(pages.at(owner, index)));
         edited.unwrap_or_else(|failure| stop.with(failure.into()))
     }
 
@@ -130,37 +142,32 @@ impl Cursor {
     /// Sweeps all statements from `down_to` on. There must be room for the adjoint of every statement before the cursor.
     fn descend<A: Adjoint>(&mut self, adjoints: &mut Adjoints<A>, down_to: u32) {
         let tape = Tape::here();
-        while self.next > down_to && self.chunk > 0 {
-            let swept = match tape.limits.get() {
-                0 => self.descend_chunk(adjoints, down_to),
-                _ => self.descend_within(tape, adjoints, down_to),
-            };
-            swept.unwrap_or_else(|failure| self.stop.with(failure.into()));
-            if tape.limits.get() > 0 {
+        if tape.limits.get() > 0 {
+            while self.next > down_to && self.chunk > 0 {
+                let swept = self.descend_chunk_within(tape, adjoints, down_to);
+                swept.unwrap_or_else(|failure| self.stop.with(failure.into()));
                 tape.tell_swept((self.range.1 - self.next) as usize, (self.range.1 - self.range.0) as usize);
             }
+            return;
         }
-    }
-
-    /// Sweeps the statements of a chunk.
-    #[inline]
-    fn descend_chunk<A: Adjoint>(&mut self, adjoints: &mut Adjoints<A>, down_to: u32) -> Result<(), Failure> {
         assert!(self.next as usize <= adjoints.values.len(), "an adjoint for every statement");
         CHUNKS.with_borrow_mut(|chunks| {
-            let room = Flat { adjoints: adjoints.values.as_mut_ptr() };
-            // SAFETY: a cursor begins at the end of the tape, and moves to the end of the previous chunk after it has swept one. So this
-            // chunk holds the statements from `chunk.first` to `self.next`, with `self.argument` arguments. Every push compares its
-            // arguments with its own number (`Stretch::has`, `Tape::expect`), so they are before it, and `self.next` adjoints were asserted.
-            self.argument =
-                unsafe { sweep_chunk(&chunks.used[self.chunk - 1], (self.next, self.argument), down_to, room) };
-            self.leave(&chunks.used, down_to);
+            while self.next > down_to && self.chunk > 0 {
+                let room = Flat { adjoints: adjoints.values.as_mut_ptr() };
+                // SAFETY: a cursor begins at the end of the tape, and moves to the end of the previous chunk after it has swept one. So
+                // this chunk holds the statements from `chunk.first` to `self.next`, with `self.argument` arguments. Every push compares
+                // its arguments with its own number (`Stretch::has`, `Tape::expect`), so they are before it, and `self.next` adjoints were
+                // asserted.
+                self.argument =
+                    unsafe { sweep_chunk(&chunks.used[self.chunk - 1], (self.next, self.argument), down_to, room) };
+                self.leave(&chunks.used, down_to);
+            }
         });
-        Ok(())
     }
 
-    /// The same under a limit.
+    /// Sweeps the statements of a chunk under a limit.
     #[inline(never)]
-    fn descend_within<A: Adjoint>(
+    fn descend_chunk_within<A: Adjoint>(
         &mut self,
         tape: &Tape,
         adjoints: &mut Adjoints<A>,
@@ -179,6 +186,7 @@ impl Cursor {
     }
 
     /// Moves on after the statements of a chunk.
+    #[inline(always)]
     fn leave(&mut self, used: &[Chunk], down_to: u32) {
         let first = used[self.chunk - 1].first;
         self.next = first.max(down_to);
