@@ -220,6 +220,21 @@ impl ScheduledLoop {
         Ok(files::checksum(&parts.map(u64::to_le_bytes).concat()))
     }
 
+    /// The latest state in files, if it is what the body makes of the one before it. Otherwise the files are those of another body, which
+    /// has the same name and first step, and are removed.
+    fn resumed(&self, operands: &[Tensor], files: &mut Files) -> Result<(usize, Vec<Tensor>), Error> {
+        let start = || (0, self.start(operands));
+        let Some((step, state)) = files.latest()? else { return Ok(start()) };
+        let before = files.start_of(step);
+        let from = if before == 0 { self.start(operands) } else { files.read(before)? };
+        let again = self.forward_to(operands, from, before..step)?;
+        if files::checksum_of(&again) == files::checksum_of(&state) {
+            return Ok((step, state));
+        }
+        files.remove();
+        Ok(start())
+    }
+
     /// Runs the loop and keeps states, in memory and in files.
     fn sweep_and_keep(&self, operands: &[Tensor]) -> Result<(Swept, Kept), Error> {
         let most = self.most(operands);
@@ -241,15 +256,14 @@ impl ScheduledLoop {
             }
             Some(mut files) => {
                 // Outputs of the steps before are not in files: a loop that has some starts from its first state.
-                let (from, state) = match files.end() {
-                    Some(steps) if self.rows.is_empty() => {
-                        let state = files.read_end()?;
-                        let swept = Swept { state, rows: Vec::new(), steps, last: None };
-                        return Ok((swept, Kept { steps, snapshots: Snapshots::of(Vec::new(), most) }));
-                    }
-                    None if self.rows.is_empty() => files.latest()?.unwrap_or((0, self.start(operands))),
-                    _ => (0, self.start(operands)),
+                let (from, state) = match self.rows.is_empty() {
+                    true => self.resumed(operands, &mut files)?,
+                    false => (0, self.start(operands)),
                 };
+                if let Some(steps) = files.end().filter(|_| from > 0) {
+                    let swept = Swept { state: files.read_end()?, rows: Vec::new(), steps, last: None };
+                    return Ok((swept, Kept { steps, snapshots: Snapshots::of(Vec::new(), most) }));
+                }
                 let mut snapshots = fresh(from, Some(files.part(from).end).filter(|_| self.length.is_some()));
                 let keep = &mut |number: usize, state: &[Tensor]| {
                     if files.offer(number, state)? {
@@ -297,24 +311,28 @@ impl ScheduledLoop {
             return Ok(adjoint.gradients(steps));
         };
         let mut end = steps;
-        if let Some((step, tensors)) = files.adjoint(files::checksum_of(seeds), &adjoint.specs())? {
+        let flags: Vec<u8> = wanted.iter().map(|wanted| u8::from(*wanted)).collect();
+        let asked =
+            files::checksum(&[files::checksum_of(seeds), files::checksum(&flags)].map(u64::to_le_bytes).concat());
+        if let Some((step, tensors)) = files.adjoint(asked, &adjoint.specs())? {
             adjoint.restore(tensors);
             end = step;
         }
         let mut in_memory = Some(snapshots).filter(|snapshots| !snapshots.is_empty() && end == steps);
         while end > 0 {
-            let start = files.start_of(end);
-            let from = match in_memory.take() {
-                Some(snapshots) => snapshots,
+            // The files may be gone since the forward pass: the states in memory say where they begin.
+            let (start, from) = match in_memory.take() {
+                Some(snapshots) => (snapshots.first().unwrap_or(0), snapshots),
                 None => {
+                    let start = files.start_of(end);
                     let state = if start == 0 { self.start(&operands) } else { files.read(start)? };
-                    Snapshots::of(vec![(start, state)], most)
+                    (start, Snapshots::of(vec![(start, state)], most))
                 }
             };
             back(from, end, &mut adjoint)?;
             end = start;
             if end > 0 {
-                files.reached(end, files::checksum_of(seeds), &adjoint.tensors())?;
+                files.reached(end, asked, &adjoint.tensors())?;
             }
         }
         files.remove();

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use wengert_kernels::Block;
+use wengert_kernels::pool;
 use wengert_kernels::spill::{Record, SpillError, SpillFile};
 
 /// Values that wait to be written stay in memory, so there are at most this many.
@@ -306,8 +307,9 @@ impl Item {
 
     fn read_ahead(&self) {
         let Place::Coming(record) = *lock(&self.place) else { return };
-        let value = self.read(record);
-        *lock(&self.place) = Place::Both(record, value);
+        // Without memory it stays in the file: whoever needs it reads it, and is told.
+        let place = pool::attempt(|| self.read(record)).map_or(Place::File(record), |value| Place::Both(record, value));
+        *lock(&self.place) = place;
         self.read.notify_all();
     }
 

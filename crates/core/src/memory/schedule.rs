@@ -11,6 +11,7 @@
 use crate::{Error, ErrorKind};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How the gradient of a loop gets back to the states that it needs: which it keeps, and which it computes again.
 ///
@@ -100,7 +101,9 @@ impl Schedule {
         if folder.as_os_str().is_empty() {
             return wrong("the folder for snapshots has no name".into(), "name a folder that can be written");
         }
-        let trial = folder.join(format!(".trial-{}", std::process::id()));
+        static TRIALS: AtomicU64 = AtomicU64::new(0);
+        let number = TRIALS.fetch_add(1, Ordering::Relaxed);
+        let trial = folder.join(format!(".trial-{}-{number}", std::process::id()));
         let tried = std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&trial, b"trial"))
             .and_then(|()| std::fs::remove_file(&trial));
@@ -183,6 +186,11 @@ impl<S> Snapshots<S> {
     /// States that were kept before, oldest first.
     pub fn of(kept: Vec<(usize, S)>, most: usize) -> Snapshots<S> {
         Snapshots { most, kept, choice: Choice::Known { end: 0, next: usize::MAX } }
+    }
+
+    /// The step of the first state that is kept.
+    pub fn first(&self) -> Option<usize> {
+        self.kept.first().map(|(step, _)| *step)
     }
 
     /// The number of states kept now.

@@ -141,6 +141,10 @@ struct Cursor {
 impl Cursor {
     /// Sweeps all statements from `down_to` on. There must be room for the adjoint of every statement before the cursor.
     fn descend<A: Adjoint>(&mut self, adjoints: &mut Adjoints<A>, down_to: u32) {
+        // Nothing to sweep: the chunks of a thread that ends may be gone.
+        if self.next <= down_to || self.chunk == 0 {
+            return;
+        }
         let tape = Tape::here();
         if tape.limits.get() > 0 {
             while self.next > down_to && self.chunk > 0 {

@@ -141,6 +141,8 @@ fn recordings_of_a_thread_that_ends() {
                 refused(kind, "var", || gradient(|x| x[0], &[1.0, 2.0], &mut [0.0; 2]));
                 refused(kind, "var", || jacobian(|x| vec![x[0]], &[1.0]));
                 refused(kind, "var", || recording(|tape| tape.input(1.0).value()));
+                // Nothing to sweep.
+                assert_eq!(gradient(|_| Var::from(2.0), &[], &mut []), 2.0);
                 // None of this is recorded.
                 Var::from(2.0) * 3.0 == Var::from(6.0)
             });

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert::prelude::*;
 
 fn schedules(snapshots: usize) -> [Schedule; 3] {
-    let folder = std::env::temp_dir().join(format!("wengert-schedules-{}", std::process::id()));
+    // A folder for each test: loops that run at the same time do not share one.
+    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
+    let folder = folder(&format!("schedules-{}", FOLDERS.fetch_add(1, Ordering::Relaxed)));
     [Schedule::Binomial { snapshots }, Schedule::Online { snapshots }, Schedule::Disk { snapshots, folder }]
 }
 
@@ -222,6 +224,63 @@ fn altered_short_and_missing_files_are_errors_and_the_call_can_be_repeated() {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "nothing is left");
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn equal_loops_in_one_folder_and_a_folder_that_vanished_do_not_change_the_gradient() {
+    let folder = folder("shared");
+    let schedule = Schedule::Disk { snapshots: 4, folder: folder.clone() };
+    let last = |x: &State| checkpoint_loop(40, x, step, &schedule).0;
+    // The pullback of one of them removes the files of both.
+    let twice = grad(|x: &State| (last(x) + last(x)).sum())(&start());
+    same(&twice, &plain(40).map_leaves(|leaf| leaf * 2.0));
+
+    let x = start().map_leaves(|leaf| leaf.clone().require_grad());
+    let y = last(&x).sum();
+    std::fs::remove_dir_all(&folder).unwrap();
+    y.backward();
+    same(&(x.0.grad().unwrap(), x.1.grad().unwrap()), &plain(40));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn files_of_a_closure_that_captured_another_number_are_not_used() {
+    let folder = folder("captured");
+    let schedule = Schedule::Disk { snapshots: 3, folder: folder.clone() };
+    // The first step is the same for all rates.
+    let last = |rate: f64| {
+        let body = move |number: usize, x: &Tensor| if number == 0 { x.clone() } else { x * rate };
+        vjp(|x: &Tensor| checkpoint_loop(12, x, body, &schedule), &Tensor::from(1.0))
+    };
+    assert_eq!(last(2.0).0.item(), 2.0f64.powi(11));
+    let (y, pullback) = last(3.0);
+    assert_eq!(y.item(), 3.0f64.powi(11));
+    assert_eq!(pullback.call(&Tensor::from(1.0)).item(), 3.0f64.powi(11));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_pass_for_other_operands_does_not_go_on_with_cotangents_in_files() {
+    let folder = folder("operands");
+    let schedule = Schedule::Disk { snapshots: 4, folder: folder.clone() };
+    let (a, b, xs) = (Tensor::from(0.5), Tensor::from(-0.7), Tensor::linspace(-1.0, 1.0, 40));
+    let last = |a: &Tensor, b: &Tensor, schedule: &Schedule| {
+        let cell = |h: &Tensor, x: &Tensor| {
+            let h = (h * a + x * b).tanh();
+            (h.clone(), h)
+        };
+        scan_with(cell, &Tensor::from(0.1), &xs, schedule).0
+    };
+    let (_, for_a) = vjp(|a: &Tensor| last(a, &b, &schedule), &a);
+    let own = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(own.join("state-10"), []).unwrap();
+    assert_eq!(catch(|| for_a.call(&Tensor::from(1.0))).unwrap_err().kind(), &ErrorKind::File);
+    assert!(own.join("adjoint-20").exists(), "it has come to the part with the fault");
+
+    let (_, for_b) = vjp(|b: &Tensor| last(&a, b, &schedule), &b);
+    let right = grad(|b: &Tensor| last(&a, b, &Schedule::All))(&b);
+    assert!(for_b.call(&Tensor::from(1.0)).all_close(&right, 1e-12));
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 /// The loop of the test below; appends a byte to a file for every run of the body. Stops to wait in the reverse pass, when the body has run
