@@ -1,6 +1,8 @@
 //! What memory costs: schedules for loops, and budgets. One benchmark is one file.
 
 mod binomial;
+mod chain64;
+mod eager_budget;
 mod gpt_budget;
 mod loops;
 
@@ -10,8 +12,13 @@ use std::path::PathBuf;
 type Benchmark = fn(&Options);
 
 /// Every benchmark by name.
-const ALL: &[(&str, Benchmark)] =
-    &[("binomial", binomial::run), ("loops", loops::run), ("gpt_budget", gpt_budget::run)];
+const ALL: &[(&str, Benchmark)] = &[
+    ("binomial", binomial::run),
+    ("loops", loops::run),
+    ("chain64", chain64::run),
+    ("eager_budget", eager_budget::run),
+    ("gpt_budget", gpt_budget::run),
+];
 
 /// What the command line says.
 pub struct Options {

@@ -66,5 +66,5 @@ fn a_step_is_profiled_in_both_modes_as_a_table_as_json_and_as_a_timeline() {
 #[test]
 fn the_names_of_benchmarks_of_memory_are_checked() {
     let (succeeds, text) = bench(&["memory", "disk"]);
-    assert!(!succeeds && text.contains("'disk'") && text.contains("binomial, loops, gpt_budget"), "{text}");
+    assert!(!succeeds && text.contains("'disk'") && text.contains("binomial, loops, chain64"), "{text}");
 }

@@ -243,7 +243,8 @@ impl Updates {
         }
         model.visit_mut(&mut TreePath::root(), &mut |path, leaf| {
             if let Some(value) = values.remove(path.as_str()) {
-                *leaf = value;
+                // A model that computes in another dtype keeps that of its state.
+                *leaf = value.cast(leaf.dtype());
             }
         });
     }

@@ -2,7 +2,7 @@
 
 use crate::Plot;
 use crate::json::{array, object, optional, string};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use wengert_engine::autograd::{Timing, record_times};
 use wengert_engine::memory::{SavedValue, record_saved, statistics};
@@ -102,12 +102,28 @@ impl MemoryReport {
     /// let x = Tensor::linspace(0.0, 1.0, 1000).require_grad();
     /// let (_, report) = wengert_view::memory_report(|| x.sin().cos().exp().sum());
     /// assert_eq!(report.by_line()[0].1, 3 * 8000 - 8000);
+    /// let (_, report) = wengert_view::memory_report(|| {
+    ///     let y = x.exp();
+    ///     y.sin().sum()
+    /// });
+    /// assert_eq!(report.by_line(), [], "both lines save the result of the first");
     /// ```
     pub fn by_line(&self) -> Vec<(Line, usize)> {
+        // Calls at other columns of a line belong to it.
+        let place = |line: &Line| (line.file(), line.line());
+        // A checkpoint keeps its inputs, and a value that another line saves stays as well.
+        let mut first: HashMap<usize, (&str, u32)> = HashMap::new();
+        let mut stays: HashSet<usize> = HashSet::new();
+        for value in &self.saved {
+            let own = place(&value.line);
+            let saved_first = *first.entry(value.block()).or_insert(own);
+            if saved_first != own || value.made_at.as_ref().map(place) != Some(own) {
+                stays.insert(value.block());
+            }
+        }
         let mut found: HashMap<(&str, u32), (Line, usize)> = HashMap::new();
-        for value in self.saved.iter().filter(|value| value.is_first) {
-            // Calls at other columns of a line belong to it.
-            found.entry((value.line.file(), value.line.line())).or_insert((value.line, 0)).1 += value.bytes;
+        for value in self.saved.iter().filter(|value| value.is_first && !stays.contains(&value.block())) {
+            found.entry(place(&value.line)).or_insert((value.line, 0)).1 += value.bytes;
         }
         let mut lines: Vec<(Line, usize)> = found.into_values().collect();
         lines.sort_by_key(|(line, bytes)| (std::cmp::Reverse(*bytes), line.file(), line.line(), line.column()));

@@ -97,6 +97,15 @@ pub fn save_with(saver: Option<Arc<dyn Saver>>, level: u64, value: &Tensor, purp
     }
 }
 
+/// Stores a value as the saver around another one does; without one, it stays in memory.
+pub fn save_around(outer: &Option<Arc<dyn Saver>>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
+    match (outer, level) {
+        (Some(outer), _) => outer.clone().save(level, value, purpose),
+        (None, 0) => Saved::keep_value(value),
+        (None, _) => Saved::keep(value),
+    }
+}
+
 /// What the saver in force needs to repeat a call; only while [`modes::is_packing`].
 pub fn recipe<'e>(
     level: u64,

@@ -2,7 +2,7 @@
 
 use super::slot::LEAST_BYTES;
 use crate::autograd::modes;
-use crate::autograd::packing::{Purpose, Saver, with_saver};
+use crate::autograd::packing::{self, Purpose, Saver, save_around, with_saver};
 use crate::interp::Node;
 use crate::location::Line;
 use crate::primitive::{Attrs, Primitive, Saved, Saves};
@@ -23,8 +23,8 @@ use wengert_kernels::pool;
 /// compiled functions and of loops. If dropping all others is not enough, the operation that asked for memory fails with
 /// [`ErrorKind::Budget`], and no gradient changes.
 ///
-/// The budget is compared with all memory of tensors in this process ([`memory::statistics`](crate::memory::statistics)), parameters and
-/// data included. It holds for operations of this thread until `f` returns, so the backward pass belongs inside. Nested budgets hold together.
+/// The budget is compared with all memory that was allocated for tensors in this process
+/// ([`memory::statistics`](crate::memory::statistics)), parameters included; vectors that were handed over and foreign memory are not counted. It holds for operations of this thread until `f` returns, so the backward pass belongs inside. Nested budgets hold together.
 /// A compiled function has its own: `within`.
 ///
 /// ```standalone_crate
@@ -51,7 +51,7 @@ pub fn with_memory_budget<R>(bytes: usize, f: impl FnOnce() -> R) -> R {
             .at(Line::caller())
             .raise();
     }
-    pool::within(bytes, make_room, || with_saver(Some(Arc::new(Evictor)), f))
+    pool::within(bytes, make_room, || with_saver(Some(Evictor::new()), f))
 }
 
 /// The smallest budget with which [`with_memory_budget`] can run `f`, in bytes, and what `f` returns. Everything that can be evicted is evicted
@@ -71,7 +71,7 @@ pub fn with_memory_budget<R>(bytes: usize, f: impl FnOnce() -> R) -> R {
 #[track_caller]
 pub fn smallest_budget<R>(f: impl FnOnce() -> R) -> (R, usize) {
     expect_numbers("smallest_budget");
-    pool::measured(make_room, || with_saver(Some(Arc::new(Evictor)), f))
+    pool::measured(make_room, || with_saver(Some(Evictor::new()), f))
 }
 
 #[track_caller]
@@ -92,14 +92,23 @@ fn slots() -> MutexGuard<'static, Vec<Weak<Slot>>> {
 }
 
 /// Puts saved values into slots.
-struct Evictor;
+struct Evictor {
+    /// What has no slot is stored by the saver around this one.
+    outer: Option<Arc<dyn Saver>>,
+}
+
+impl Evictor {
+    fn new() -> Arc<Evictor> {
+        // A budget around this one does the same with the same slots.
+        Arc::new(Evictor { outer: packing::saver() })
+    }
+}
 
 impl Saver for Evictor {
     fn save(self: Arc<Self>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
         match purpose.slot.as_ref().and_then(|slot| slot.hold(value)) {
             Some(packed) => Saved::packed(packed),
-            None if level == 0 => Saved::keep_value(value),
-            None => Saved::keep(value),
+            None => save_around(&self.outer, level, value, purpose),
         }
     }
 

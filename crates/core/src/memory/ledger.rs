@@ -1,7 +1,7 @@
 //! An account of what records keep.
 
 use crate::Tensor;
-use crate::autograd::packing::{self, Origin, Purpose, Saver, with_saver};
+use crate::autograd::packing::{self, Origin, Purpose, Saver, save_around, with_saver};
 use crate::interp::{Node, Role};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Primitive, Saved, Saves};
@@ -22,6 +22,8 @@ pub struct SavedValue {
     pub bytes: usize,
     /// Whether it lies in memory that no value before it lies in.
     pub is_first: bool,
+    /// The line of the operation that made it, if a record did.
+    pub made_at: Option<Line>,
     block: usize,
 }
 
@@ -63,6 +65,12 @@ impl SavedValue {
     /// ```
     pub fn is_of(&self, tensor: &Tensor) -> bool {
         tensor.holders().is_some_and(|holders| holders.block == self.block)
+    }
+
+    /// The memory that it lies in; 0 if there is none yet.
+    #[doc(hidden)]
+    pub fn block(&self) -> usize {
+        self.block
     }
 }
 
@@ -112,17 +120,26 @@ struct Heard {
 
 impl Listener {
     fn note(&self, value: &Tensor, purpose: &Purpose<'_>) {
-        let Ok(numbers) = value.numbers("record_saved") else { return };
-        let Some(holders) = Tensor::from(numbers.clone()).holders() else { return };
+        let (block, bytes) = match value.numbers("record_saved").map(|numbers| Tensor::from(numbers.clone()).holders())
+        {
+            Ok(Some(holders)) => (Some(holders.block), holders.bytes),
+            Ok(None) => return,
+            // It will have memory of its own when the values are there.
+            Err(_) => (None, value.spec().bytes()),
+        };
         let reason = match purpose.origin {
             Origin::Operand(position) => Reason::Operand(position),
             Origin::Output(_) => Reason::Output,
             Origin::Residual => Reason::Residual,
         };
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = heard.blocks.insert(holders.block);
-        let (operation, line) = (purpose.call, location::shown(purpose.line));
-        heard.values.push(SavedValue { operation, line, reason, bytes: holders.bytes, is_first, block: holders.block });
+        let is_first = block.is_none_or(|block| heard.blocks.insert(block));
+        let (operation, line, block) = (purpose.call, location::shown(purpose.line), block.unwrap_or(0));
+        let made_at = match purpose.origin {
+            Origin::Operand(_) => purpose.maker.map(|maker| location::shown(maker.line)),
+            _ => Some(line),
+        };
+        heard.values.push(SavedValue { operation, line, reason, bytes, is_first, made_at, block });
     }
 }
 
@@ -131,11 +148,7 @@ impl Saver for Listener {
         if purpose.maker.is_none_or(|maker| maker.role() != Role::Leaf) {
             self.note(value, purpose);
         }
-        match (&self.outer, level) {
-            (Some(outer), _) => outer.clone().save(level, value, purpose),
-            (None, 0) => Saved::keep_value(value),
-            (None, _) => Saved::keep(value),
-        }
+        save_around(&self.outer, level, value, purpose)
     }
 
     fn recipe<'e>(

@@ -1,11 +1,12 @@
 //! Saved values in a file: written by a background thread, and read back before the backward pass asks for them.
 
 use crate::autograd::modes;
-use crate::autograd::packing::{Packed, Purpose, Saver, with_saver};
+use crate::autograd::packing::{self, Packed, Purpose, Saver, save_around, with_saver};
 use crate::interp::{Node, Role};
 use crate::location::Line;
-use crate::primitive::{Saved, Spec};
+use crate::primitive::{Attrs, Primitive, Saved, Saves, Spec};
 use crate::tensor::{Layout, Value};
+use crate::types::Recipe;
 use crate::{Error, ErrorKind, Tensor};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -69,7 +70,7 @@ pub fn offload<R>(folder: impl AsRef<Path>, threshold: Threshold, f: impl FnOnce
     }
     let file = SpillFile::create(folder).unwrap_or_else(|error| refused(error.to_string()).raise());
     let disk = Disk::start(file);
-    let result = with_saver(Some(Arc::new(Offload { disk: disk.clone(), threshold })), f);
+    let result = with_saver(Some(Arc::new(Offload { disk: disk.clone(), threshold, outer: packing::saver() })), f);
     disk.settle().unwrap_or_else(|error| file_error(&error).at(line).raise());
     result
 }
@@ -82,11 +83,13 @@ fn file_error(error: &SpillError) -> Error {
 struct Offload {
     disk: Arc<Disk>,
     threshold: Threshold,
+    /// What is too small is stored by the saver around this one.
+    outer: Option<Arc<dyn Saver>>,
 }
 
 impl Saver for Offload {
     fn save(self: Arc<Self>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved {
-        let keep = || if level == 0 { Saved::keep_value(value) } else { Saved::keep(value) };
+        let keep = || save_around(&self.outer, level, value, purpose);
         let is_leaf = purpose.maker.is_some_and(|maker| maker.role() == Role::Leaf);
         let Some(holders) = value.holders().filter(|_| !is_leaf) else { return keep() };
         let bytes = value.spec().bytes();
@@ -97,6 +100,23 @@ impl Saver for Offload {
         let item = self.disk.write(value).unwrap_or_else(|error| file_error(&error).at(purpose.line).raise());
         let link = if level == 0 { None } else { value.link.clone() };
         Saved::packed(Stored { item, link })
+    }
+
+    fn recipe<'e>(
+        &self,
+        level: u64,
+        call: (&'static dyn Primitive, &Attrs, Saves),
+        operands: &[&Tensor],
+        outputs: &[Tensor],
+        edge: &dyn Fn(usize) -> Option<&'e Arc<Node>>,
+    ) -> Option<Box<Recipe>> {
+        self.outer.as_ref()?.recipe(level, call, operands, outputs, edge)
+    }
+
+    fn expect(&self, level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], saves: Saves) {
+        if let Some(outer) = &self.outer {
+            outer.expect(level, call, operands, saves);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Data;
 use crate::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -115,17 +116,22 @@ fn order(count: usize, seed: Option<u64>, epoch: u64) -> Vec<usize> {
 }
 
 /// Prepares batches on another thread, which ends when the receiver is dropped.
-fn prepare<D: Data>(data: Arc<D>, parts: Vec<Vec<usize>>, ahead: usize) -> Receiver<Result<D::Batch, Error>> {
+fn prepare<D: Data>(data: Arc<D>, parts: Vec<Vec<usize>>, ahead: usize) -> Receiver<Prepared<D>> {
     let (sender, receiver) = sync_channel(ahead);
     std::thread::spawn(move || {
         for part in parts {
-            if sender.send(data.batch(&part)).is_err() {
+            let batch = catch_unwind(AssertUnwindSafe(|| data.batch(&part)));
+            let has_failed = batch.is_err();
+            if sender.send(batch).is_err() || has_failed {
                 return;
             }
         }
     });
     receiver
 }
+
+/// A batch, or the panic of its thread.
+type Prepared<D> = std::thread::Result<Result<<D as Data>::Batch, Error>>;
 
 /// The batches of an epoch; see [`Loader::epoch`].
 pub struct Epoch<'l, D: Data> {
@@ -136,7 +142,7 @@ pub struct Epoch<'l, D: Data> {
 
 enum Supply<D: Data> {
     Here(std::vec::IntoIter<Vec<usize>>),
-    Ahead(Receiver<Result<D::Batch, Error>>),
+    Ahead(Receiver<Prepared<D>>),
 }
 
 impl<D: Data> Epoch<'_, D> {
@@ -152,7 +158,9 @@ impl<D: Data> Iterator for Epoch<'_, D> {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = match &mut self.supply {
             Supply::Here(parts) => parts.next().map(|part| self.loader.data.batch(&part)),
-            Supply::Ahead(receiver) => receiver.recv().ok(),
+            Supply::Ahead(receiver) => {
+                receiver.recv().ok().map(|batch| batch.unwrap_or_else(|panic| resume_unwind(panic)))
+            }
         };
         let position = &mut self.loader.position;
         if batch.is_some() {

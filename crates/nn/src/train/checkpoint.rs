@@ -22,6 +22,14 @@ where
     /// Writes a checkpoint: parameters, what the optimiser remembers, the key, the place in the data and the epochs so far. The same run
     /// writes the same bytes.
     pub fn save<D: Data<Batch = B>>(&self, path: impl AsRef<Path>, loader: &Loader<D>) -> Result<(), Error> {
+        let named = self.state.model.named_leaves();
+        if let Some((path, _)) =
+            named.iter().find(|(_, leaf)| leaf.dtype().is_float() && leaf.isnan().any().item() != 0.0)
+        {
+            let message = format!("parameter '{path}' is NaN, so the checkpoint is not replaced");
+            return Err(Error::new(ErrorKind::Anomaly, "save", message)
+                .help("the last step was wrong although its loss was finite: lower the rate, or clip the gradients"));
+        }
         let mut file = NamedTensors::of(&self.state);
         let Position { epoch, batch } = loader.position();
         let Run { steps, epochs, sum } = &self.run;

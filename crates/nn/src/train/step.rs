@@ -3,6 +3,7 @@
 use crate::optimise::{Number, Optimiser};
 use crate::prelude::*;
 use crate::{Context, ModelMethods};
+use std::ops::Range;
 
 /// Everything that changes during training, as one tree: a checkpoint holds it.
 #[derive(Clone, Debug, Tree)]
@@ -95,16 +96,30 @@ impl<O: Optimiser> Rules<O> {
         let scaled = |value: Tensor| factor.iter().fold(value, |value, factor| value.cast(DType::F32) * factor);
         let mut sum: Option<(Tensor, M)> = None;
         let mut updates = None;
-        for part in 0..self.parts {
-            let (part_key, examples) =
-                (if self.parts == 1 { key.clone() } else { key_of(&key, part) }, split(batch, part, self.parts));
-            let function = |model: &M| {
-                let (value, updates) = of_model(model, &examples, &part_key);
-                (scaled(value), updates)
+        let examples = batch.leaves().first().map_or(0, |leaf| leaf.size(0));
+        let parts = self.parts.min(examples).max(1);
+        // The state of layers goes from one part to the next.
+        let mut changed: Option<M> = None;
+        for part in 0..parts {
+            let (part_key, batch) =
+                (if self.parts == 1 { key.clone() } else { key_of(&key, part) }, split(batch, part, parts));
+            // The loss is a mean over the examples of a part; parts may differ by one.
+            let weight = match part_of(examples, part, parts).len() * parts {
+                total if total == examples => None,
+                total => Some(total as f64 / examples as f64),
             };
-            let ((value, changes), gradients) = value_and_grad_with_aux(function)(&state.model);
+            let function = |model: &M| {
+                let (value, updates) = of_model(model, &batch, &part_key);
+                (weight.iter().fold(scaled(value), |value, weight| value * *weight), updates)
+            };
+            let ((value, changes), gradients) =
+                value_and_grad_with_aux(function)(changed.as_ref().unwrap_or(&state.model));
             let value = value.cast(DType::F64);
-            updates = Some(changes);
+            if part + 1 < parts {
+                changes.apply(changed.get_or_insert_with(|| state.model.clone()));
+            } else {
+                updates = Some(changes);
+            }
             sum = Some(match sum {
                 None => (value, gradients),
                 Some((total, all)) => {
@@ -113,10 +128,12 @@ impl<O: Optimiser> Rules<O> {
                 }
             });
         }
+        // Tensors that are not shared are updated in place.
+        drop(changed);
         let (mut value, mut gradients) = sum.expect("at least one part");
         let share =
-            factor.iter().fold(Tensor::from(1.0 / self.parts as f64), |share, factor| share / factor.cast(DType::F64));
-        if self.parts > 1 || factor.is_some() {
+            factor.iter().fold(Tensor::from(1.0 / parts as f64), |share, factor| share / factor.cast(DType::F64));
+        if parts > 1 || factor.is_some() {
             value *= &share;
             gradients = gradients.map_leaves(|leaf| match leaf.dtype().is_float() {
                 true => leaf * share.cast(leaf.dtype()),
@@ -187,13 +204,18 @@ fn key_of(key: &Key, part: usize) -> Key {
     key.next()
 }
 
-/// Part `index` of `parts` equal parts of a batch.
+/// The examples of part `index` of `parts`, whose sizes differ by one at most.
+fn part_of(examples: usize, index: usize, parts: usize) -> Range<usize> {
+    index * examples / parts..(index + 1) * examples / parts
+}
+
+/// Part `index` of `parts` of a batch.
 fn split<B: Tree>(batch: &B, index: usize, parts: usize) -> B {
     if parts == 1 {
         return batch.map_leaves(Tensor::clone);
     }
     batch.map_leaves(|leaf| {
-        let size = leaf.size(0) / parts;
-        leaf.slice(index * size..(index + 1) * size)
+        let Range { start, end } = part_of(leaf.size(0), index, parts);
+        leaf.slice(start..end)
     })
 }

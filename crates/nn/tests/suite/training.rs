@@ -1,7 +1,7 @@
 //! The trainer: resuming, errors, early stopping, averages, precision.
 
 use std::path::PathBuf;
-use wengert::nn::data::{Loader, Tensors};
+use wengert::nn::data::{Data, Loader, Tensors};
 use wengert::nn::optimise::{AdamW, Rule, Schedule, Sgd};
 use wengert::nn::*;
 use wengert::prelude::*;
@@ -175,9 +175,76 @@ fn parts_of_a_batch_have_the_gradient_of_the_whole() {
         trainer.fit(&mut Loader::new(data(), 10), 2).expect("it trains");
         trainer.into_model()
     };
-    let (whole, parts) = (train(1), train(5));
-    assert!(whole.weight.all_close(&parts.weight, 1e-12));
+    // Parts of 3 and 4 examples, and more parts than examples.
+    let whole = train(1);
+    for parts in [5, 3, 100] {
+        assert!(whole.weight.all_close(&train(parts).weight, 1e-12), "{parts} parts");
+    }
     assert_ne!(whole.weight, linear().weight);
+}
+
+#[test]
+fn statistics_of_a_model_that_computes_in_bf16_keep_their_dtype() {
+    let key = &mut Key::new(4);
+    let model = (Linear::new(3, 4, key), BatchNorm::new(4), Linear::new(4, 1, key)).to_dtype(DType::F32);
+    let loss = |model: &(Linear, BatchNorm, Linear), (x, y): &Batch, context: &mut Context<'_>| {
+        model.forward(x, context).mse_loss(y, Reduction::Mean)
+    };
+    let (x, y) = data().tree().clone();
+    for is_eager in [false, true] {
+        let mut trainer = Trainer::new(model.clone(), Sgd::new(0.01), loss).bf16().accumulate(2).quiet();
+        if is_eager {
+            trainer = trainer.eager();
+        }
+        let before = model.named_leaves();
+        trainer.fit(&mut Loader::new(Tensors::new((x.f32(), y.f32())), 10), 2).expect("it trains");
+        for ((path, now), (_, before)) in trainer.model().named_leaves().into_iter().zip(before) {
+            assert_eq!(now.dtype(), before.dtype(), "{path}");
+            assert_ne!(now, before, "{path}");
+        }
+    }
+}
+
+/// Examples that cannot be read from some number on.
+struct Broken;
+
+impl Data for Broken {
+    type Batch = Tensor;
+
+    fn len(&self) -> usize {
+        20
+    }
+
+    fn batch(&self, positions: &[usize]) -> Result<Tensor, Error> {
+        assert!(positions[0] < 10, "example {} is broken", positions[0]);
+        Ok(Tensor::ones([positions.len(), 3]))
+    }
+}
+
+#[test]
+fn a_panic_of_the_thread_that_prepares_batches_is_not_the_end_of_an_epoch() {
+    let mut loader = Loader::new(Broken, 5).prefetch(2);
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| loader.epoch().count()));
+    let message = *read.unwrap_err().downcast::<String>().unwrap();
+    assert_eq!(message, "example 10 is broken");
+}
+
+#[test]
+fn a_model_that_has_become_nan_does_not_replace_a_checkpoint() {
+    let path = std::env::temp_dir().join(format!("wengert-nan-{}.safetensors", std::process::id()));
+    // Its loss is finite, its gradient is not.
+    let loss = |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| {
+        (model.forward(x, context) * 0.0).sum() + (&model.weight - &model.weight).sqrt().sum()
+    };
+    let mut trainer = Trainer::new(Linear::new(3, 1, &mut Key::new(4)), Sgd::new(0.1), loss).quiet();
+    let mut loader = Loader::new(data(), 100);
+    trainer.save(&path, &loader).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    trainer.fit(&mut loader, 1).expect("its loss is finite");
+    assert!(trainer.model().weight.isnan().all().item() == 1.0, "{}", trainer.model().weight);
+    assert_eq!(trainer.save(&path, &loader).unwrap_err().kind(), &ErrorKind::Anomaly);
+    assert_eq!(std::fs::read(&path).unwrap(), good);
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

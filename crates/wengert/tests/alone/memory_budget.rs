@@ -43,6 +43,24 @@ fn a_chain_of_64_layers_runs_in_the_memory_of_20_activations() {
 }
 
 #[test]
+fn values_that_are_too_small_for_a_file_are_evicted() {
+    let _turn = turn();
+    let x = leaf();
+    let expected = plain(&x, chain(64)).to_vec::<f64>();
+    let folder = std::env::temp_dir();
+    let offloaded = |least: usize| {
+        let (x, folder) = (&x, &folder);
+        move || offload(folder, Threshold::bytes(least), || chain(64)(x).backward())
+    };
+    let budget = statistics().live_bytes + 24 * BYTES;
+    with_memory_budget(budget, offloaded(1 << 30));
+    assert_eq!(x.take_grad().unwrap().to_vec::<f64>(), expected);
+    // And within it: what can be computed again stays out of the file.
+    offload(&folder, Threshold::bytes(1 << 30), || with_memory_budget(budget, || chain(64)(&x).backward()));
+    assert_eq!(x.take_grad().unwrap().to_vec::<f64>(), expected);
+}
+
+#[test]
 fn the_number_of_steps_may_depend_on_the_data() {
     let _turn = turn();
     let x = leaf();

@@ -177,3 +177,21 @@ fn a_tag_is_a_name() {
     }
     assert_eq!(x().tag("layer_1"), x());
 }
+
+#[test]
+fn what_layers_save_is_measured_between_them_and_for_tensors_without_numbers() {
+    // Its first input is the user's leaf, which no record needs to keep.
+    let layers = vec![Tensor::sin as fn(&Tensor) -> Tensor; 64];
+    let x = Tensor::linspace(0.1, 0.9, 1000).require_grad();
+    let kind = |error: Error| error.kind().clone();
+    let refused = |allowed: usize| ErrorKind::Budget { needed: 13 * 8000, allowed };
+    let error = catch(|| checkpoint_chain(&layers, &x, Segments::Within(1))).unwrap_err();
+    assert_eq!(kind(error), refused(1));
+    let within = |bytes: usize, layers: Vec<fn(&Tensor) -> Tensor>| {
+        compile(grad(move |x: &Tensor| checkpoint_chain(&layers, x, Segments::Within(bytes)).sum()))
+    };
+    let at = x.detach();
+    assert_eq!(kind(catch(|| within(2, layers.clone()).call(&at)).unwrap_err()), refused(2));
+    let plain = grad(|x: &Tensor| layers.iter().fold(x.clone(), |x, layer| layer(&x)).sum())(&at);
+    assert!(within(16 * 8000, layers.clone()).call(&at).all_close(&plain, 1e-12));
+}

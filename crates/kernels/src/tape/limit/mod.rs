@@ -73,7 +73,8 @@ impl Limit {
         self
     }
 
-    /// The bytes on disk that the [expected](Limit::statements) statements of two arguments take at most.
+    /// The bytes on disk that the [expected](Limit::statements) statements of two arguments take. Where statements read far back, adjoints are
+    /// on disk too, up to 8 bytes more for each.
     pub fn disk(&self) -> u64 {
         (self.statements.unwrap_or(0) as u64).saturating_mul(STATEMENT as u64)
     }
