@@ -1,10 +1,12 @@
 //! Running saved programs.
 
 use crate::failure::{Failure, write_file};
+use crate::nearest::shortened;
 use crate::paint::Paint;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use std::str::FromStr;
 use wengert::prelude::*;
 use wengert::primitive::Spec;
 use wengert::view::json::{array, number, object, string};
@@ -145,15 +147,25 @@ fn called(name: &str, spec: &Spec) -> String {
 fn tensor(name: &str, spec: &Spec, text: &str) -> Result<Tensor, Failure> {
     let wrong = |what: String| Failure::usage(format!("input {}: {what}", called(name, spec)));
     let words: Vec<&str> = text.split([',', ' ']).filter(|word| !word.is_empty()).collect();
-    let numbers: Result<Vec<f64>, _> = words.iter().map(|word| word.parse::<f64>()).collect();
-    let mut numbers = numbers.map_err(|_| wrong(format!("'{text}' are not numbers")))?;
     let elements = spec.shape.elements();
-    if numbers.len() == 1 {
-        numbers = vec![numbers[0]; elements];
+    if words.len() != elements && words.len() != 1 {
+        return Err(wrong(format!("{} numbers for {elements} elements", words.len())));
     }
-    if numbers.len() != elements {
-        return Err(wrong(format!("{} numbers for {elements} elements", numbers.len())));
+    let given = match spec.dtype {
+        dtype if dtype.is_float() => parsed::<f64>(&words).map(Tensor::from),
+        _ => parsed::<i64>(&words).map(Tensor::from),
+    };
+    let given = given.map_err(|word| wrong(format!("'{word}' is no {}", spec.dtype)))?;
+    let tensor = catch(|| given.cast(spec.dtype)).map_err(|error| wrong(in_words(&error)))?;
+    if !spec.dtype.is_float() && tensor.cast(DType::I64) != given {
+        return Err(wrong(format!("'{}' has a number that is no {}", shortened(text), spec.dtype)));
     }
-    let tensor = catch(|| Tensor::from_vec(numbers, spec.shape.clone()).cast(spec.dtype));
-    tensor.map_err(|error| wrong(in_words(&error)))
+    let shape = spec.shape.clone();
+    catch(|| if words.len() == elements { tensor.reshape(shape) } else { tensor.reshape([]).broadcast_to(shape) })
+        .map_err(|error| wrong(in_words(&error)))
+}
+
+/// The numbers, or the first word that is none.
+fn parsed<T: FromStr>(words: &[&str]) -> Result<Vec<T>, String> {
+    words.iter().map(|word| word.parse().map_err(|_| shortened(word))).collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::layer::LayerTree;
 use crate::prelude::*;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// The mode of a forward pass, its random key, and the state updates of its layers.
@@ -189,6 +190,33 @@ impl<'m> Context<'m> {
         output
     }
 
+    /// Runs the layers of a container one after the other: an error of one without a path of its own, such as [`Tanh`](crate::Tanh), names
+    /// its place in the container, which `f` sets.
+    #[track_caller]
+    pub(crate) fn run_parts<L: LayerTree>(
+        &mut self,
+        container: &L,
+        f: impl FnOnce(&mut Self, &Cell<usize>) -> Tensor,
+    ) -> Tensor {
+        let _scope = primitive::scope(Line::caller());
+        let (model, place) = (self.model, Cell::new(0));
+        let mut output = None;
+        let name = |error: Error| match error.operation().starts_with("layer (") {
+            true => nested(error, path_of(model, container).map(|path| child(&path, &place.get().to_string()))),
+            false => error,
+        };
+        primitive::change_errors(|| output = Some(f(self, &place)), name);
+        output.expect("the layers have run")
+    }
+
+    /// Runs a layer that has a context of its own, as the model of that: its errors get the path that leads there.
+    pub(crate) fn run_apart<R>(&self, layer: &dyn LayerTree, f: impl FnOnce() -> R) -> R {
+        let model = self.model;
+        let mut output = None;
+        primitive::change_errors(|| output = Some(f()), |error| nested(error, path_of(model, layer)));
+        output.expect("the layer has run")
+    }
+
     /// Lists the layers that run.
     pub(crate) fn listing(mut self) -> Context<'m> {
         self.calls = Some(Vec::new());
@@ -207,8 +235,24 @@ fn named(model: Option<&dyn Leaves>, layer: &dyn LayerTree, error: Error) -> Err
     if error.operation().starts_with("layer ") {
         return error;
     }
-    let path = path_of(model, layer).map_or_else(String::new, |path| format!("{path} "));
-    error.renamed(|operation| format!("layer {path}({}), {operation}", layer.type_name()))
+    let error = error.renamed(|operation| format!("layer ({}), {operation}", layer.type_name()));
+    nested(error, path_of(model, layer))
+}
+
+/// An error of a layer with what leads to the layer in front of its path.
+#[cold]
+fn nested(error: Error, prefix: Option<String>) -> Error {
+    let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else { return error };
+    error.renamed(|operation| match operation.strip_prefix("layer ") {
+        Some(layer) if layer.starts_with('(') => format!("layer {prefix} {layer}"),
+        Some(layer) => format!("layer {}", child(&prefix, layer)),
+        None => operation.to_string(),
+    })
+}
+
+/// The path of a part.
+fn child(path: &str, part: &str) -> String {
+    if path.is_empty() { part.to_string() } else { format!("{path}.{part}") }
 }
 
 /// The path of a layer in the model, found by the address of its first leaf.

@@ -83,7 +83,11 @@ pub trait ModelMethods: Tree {
     /// assert_eq!(gradient.named_leaves()[0].1, &Tensor::zeros([2, 2]));
     /// assert_eq!(gradient.named_leaves()[3].1, &Tensor::ones([1]));
     /// ```
+    ///
+    /// # Panics
+    /// If a pattern matches no leaf.
     #[must_use]
+    #[track_caller]
     fn frozen(self, patterns: &[&str]) -> Frozen<Self> {
         Frozen::new(self, patterns)
     }
@@ -100,7 +104,9 @@ pub struct Frozen<M> {
 }
 
 impl<M: Tree> Frozen<M> {
+    #[track_caller]
     fn new(model: M, patterns: &[&str]) -> Frozen<M> {
+        pattern::expect_matches("frozen", patterns.iter().copied(), &model);
         let mut flags = Vec::new();
         model.visit(&mut TreePath::root(), &mut |path, _| {
             flags.push(patterns.iter().any(|pattern| pattern::matches(pattern, path.as_str())));

@@ -20,8 +20,11 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// About how wide text is in a sans-serif font of some size. The fonts of the reader are unknown, so this errs on the wide side.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
-    let share = |c: char| if c.is_ascii() { 0.62 } else { 1.0 };
-    text.chars().map(|c| share(c) * size).sum()
+    text.chars().map(|c| width_of(c, size)).sum()
+}
+
+fn width_of(c: char, size: f64) -> f64 {
+    if c.is_ascii() { 0.62 * size } else { size }
 }
 
 /// Text of at most some width, with `…` in place of what does not fit.
@@ -29,11 +32,13 @@ pub(crate) fn shortened(text: &str, size: f64, most: f64) -> String {
     if width(text, size) <= most {
         return text.to_string();
     }
-    let mut short = text.to_string();
-    while !short.is_empty() && width(&short, size) + size > most {
-        short.pop();
-    }
-    short.trim_end().to_string() + "…"
+    // Room for the sign of what is left out.
+    let mut used = size;
+    let first = text.char_indices().find(|(_, c)| {
+        used += width_of(*c, size);
+        used > most
+    });
+    text[..first.map_or(text.len(), |(place, _)| place)].trim_end().to_string() + "…"
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod parser;
 mod trace;
 mod tree;
 
-pub use fault::Fault;
+pub use fault::{Fault, Span};
 pub use parser::{constant, parse};
 pub use trace::Traced;
 pub use tree::Tree;

@@ -9,13 +9,15 @@ mod recording;
 mod report;
 mod tangents;
 
-use crate::expression::{Fault, Traced, parse};
+use crate::expression::{Fault, Span, Traced, parse};
 use crate::failure::{Failure, write_file};
 use crate::nearest::shortened;
 use crate::paint::Paint;
 use clap::Args;
-use point::{coordinates, numbers, point};
-use recording::{Recording, record};
+use derivatives::Derivative;
+use domain::{Known, has_nan};
+use point::{coordinates, elements, numbers, point};
+use recording::record;
 use report::Report;
 use std::io::Write;
 use std::path::PathBuf;
@@ -93,9 +95,12 @@ Expressions:
 /// assert!(failure.to_string().starts_with("no function is called 'sni'\n  x * sni(x)\n      ^^^\n"));
 /// ```
 pub fn run(options: &Options, paint: Paint, out: &mut dyn Write) -> Result<(), Failure> {
-    let Answer { report, agrees, picture, page } = answer(options)?;
+    let Answer { report, outside, agrees, picture, page } = answer(options)?;
     for (path, text) in [(&options.svg, picture), (&options.html, page)] {
         path.iter().try_for_each(|path| write_file(path, &text))?;
+    }
+    if let Some(outside) = outside {
+        return Err(outside);
     }
     write!(out, "{}", if options.json { report.json() } else { report.text(paint) })?;
     match agrees {
@@ -107,6 +112,8 @@ pub fn run(options: &Options, paint: Paint, out: &mut dyn Write) -> Result<(), F
 /// All that is asked for.
 struct Answer {
     report: Report,
+    /// Why there is no value at this point, if it is NaN: then only pictures and pages are of use.
+    outside: Option<Failure>,
     /// Whether the derivatives agree with finite differences, if they are compared.
     agrees: bool,
     /// The Wengert list as SVG, if it is wanted.
@@ -125,7 +132,7 @@ fn answer(options: &Options) -> Result<Answer, Failure> {
 
     let answered = catch(|| -> Result<Answer, Failure> {
         let output = traced.call(&inputs);
-        let seed = seed(options, &output)?;
+        let seed = seed(options, &output, source)?;
         let recording = record(&traced, &point, seed.clone());
         let mut sections = vec![recording.forward()];
         sections.extend(recording.backward());
@@ -136,16 +143,34 @@ fn answer(options: &Options) -> Result<Answer, Failure> {
         if options.forward {
             sections.push(tangents::tangents(&recording, &point));
         }
+        let known = Known { tree: &tree, traced: &traced, point: &point };
+        let mut cause = match has_nan(&recording.output) || recording.gradient.iter().flatten().any(has_nan) {
+            true => Some(known.of_gradient(seed.as_ref())),
+            false => None,
+        };
+        let outside = cause.as_ref().filter(|_| has_nan(&recording.output)).map(|cause| {
+            let fault = Fault::new("the value is NaN at this point").failure(source);
+            Failure::usage(format!("{fault}\n\n{}", cause.text(source)))
+        });
+        let mut show = |Derivative { values, section }: Derivative<'_>| {
+            let numbers = values(&inputs);
+            if cause.is_none() && numbers.iter().any(has_nan) {
+                cause = Some(known.of_derivatives(values));
+            }
+            sections.push(section(&numbers));
+        };
         if options.jacobian {
-            sections.push(derivatives::jacobian_of(&traced, &point, recording.name, &output));
+            expect_few("--jacobian", output.elements(), &point)?;
+            show(derivatives::jacobian_of(&traced, &point, elements(recording.name, &output)));
         }
         if options.hessian {
             expect_number(&output)?;
-            sections.push(derivatives::hessian_of(&traced, &point));
+            expect_few("--hessian", coordinates(&point).len(), &point)?;
+            show(derivatives::hessian_of(&traced, &point));
         }
         if let Some(order) = options.order {
             let direction = direction(options, &point)?;
-            sections.push(derivatives::orders(&traced, &point, &direction, order.into()));
+            show(derivatives::orders(&traced, &point, &direction, order.into()));
         }
         let mut agrees = true;
         if options.check {
@@ -156,44 +181,58 @@ fn answer(options: &Options) -> Result<Answer, Failure> {
         if options.program {
             sections.push(program::program(&traced, &point, seed.as_ref()));
         }
-        if has_nan(&recording) {
-            sections.push(domain::explain(&tree, source, &traced, &point, seed.as_ref()));
-        }
+        sections.extend(cause.map(|cause| domain::section(&cause, source)));
         let picture = options.svg.as_ref().map(|_| recording.graph(source).svg()).unwrap_or_default();
         let page = |_| program::page(&recording, source, &traced, &point, seed.as_ref());
         let page = options.html.as_ref().map(page).unwrap_or_default();
         let report = Report { expression: source.into(), output: recording.name, point: point.clone(), sections };
-        Ok(Answer { report, agrees, picture, page })
+        Ok(Answer { report, outside, agrees, picture, page })
     });
     answered
         .unwrap_or_else(|error| Err(failure(Fault::of(&error).at(error.line().and_then(|line| tree.place_of(line))))))
 }
 
-fn has_nan(recording: &Recording) -> bool {
-    let gradient = recording.gradient.iter().flatten();
-    gradient.chain([&recording.output]).any(|tensor| tensor.to_f64_vec().iter().any(|number| number.is_nan()))
+/// The most derivatives that are printed.
+const MOST_DERIVATIVES: usize = 1_000_000;
+
+/// That a matrix with so many rows, and a column for every input, can be printed.
+fn expect_few(option: &str, rows: usize, point: &[(String, Tensor)]) -> Result<(), Failure> {
+    let columns: usize = point.iter().map(|(_, tensor)| tensor.elements()).sum();
+    match rows.checked_mul(columns) {
+        Some(..=MOST_DERIVATIVES) => Ok(()),
+        _ => Err(Failure::usage(format!(
+            "{option}: {rows} rows of {columns} derivatives are more than the {MOST_DERIVATIVES} that are shown\n  \
+             take fewer inputs, or a direction: --order with --along"
+        ))),
+    }
 }
 
 /// The numbers of a seed that a message shows.
 const LONGEST_SEED: usize = 10;
+/// The names of inputs that a message shows.
+const NAMED: usize = 10;
+
+/// A seed for the first of so many numbers.
+fn first_seed(count: usize) -> String {
+    let seed = (0..count.min(LONGEST_SEED)).map(|place| if place == 0 { "1" } else { "0" });
+    let more = if count > LONGEST_SEED { ",.." } else { "" };
+    format!("--seed {}{more} gives the gradient of the first", seed.collect::<Vec<_>>().join(","))
+}
 
 /// The cotangent that the sweep starts with: 1 for a number. `None` for a vector of which only other derivatives are wanted.
-fn seed(options: &Options, output: &Tensor) -> Result<Option<Tensor>, Failure> {
+fn seed(options: &Options, output: &Tensor, source: &str) -> Result<Option<Tensor>, Failure> {
     let count = output.elements();
+    let wrong = |message: String, help: String| {
+        Err(Fault::new(message).at(Span { start: 0, end: source.len() }).help(help).failure(source))
+    };
     let Some(text) = &options.seed else {
         return match output.rank() {
             0 => Ok(Some(Tensor::from(1.0))),
             _ if options.jacobian => Ok(None),
-            _ => {
-                let seed = (0..count.min(LONGEST_SEED)).map(|place| if place == 0 { "1" } else { "0" });
-                let more = if count > LONGEST_SEED { ",.." } else { "" };
-                Err(Failure::usage(format!(
-                    "the value is a vector of {}, so it has no gradient\n  \
-                     --seed {}{more} gives the gradient of the first, --jacobian shows all derivatives",
-                    counted(count),
-                    seed.collect::<Vec<_>>().join(",")
-                )))
-            }
+            _ => wrong(
+                format!("the value is a vector of {}, so it has no gradient", counted(count)),
+                format!("{}, --jacobian shows all derivatives", first_seed(count)),
+            ),
         };
     };
     let numbers = numbers("--seed", text)?;
@@ -201,7 +240,7 @@ fn seed(options: &Options, output: &Tensor) -> Result<Option<Tensor>, Failure> {
         true => Ok(Some(Tensor::from_vec(numbers, output.shape()))),
         false => {
             let (text, given) = (shortened(text), counted(numbers.len()));
-            Err(Failure::usage(format!("--seed {text}: {given} for a value of {count}")))
+            wrong(format!("--seed {text}: {given} for a value of {count}"), first_seed(count))
         }
     }
 }
@@ -224,7 +263,9 @@ fn expect_number(output: &Tensor) -> Result<(), Failure> {
 /// The direction of `--along`; for a single number, 1.
 fn direction(options: &Options, point: &[(String, Tensor)]) -> Result<Vec<f64>, Failure> {
     let names = coordinates(point);
-    let wrong = |message: String| Err(Failure::usage(format!("{message}\n  they are {}", names.join(", "))));
+    let more = if names.len() > NAMED { ", .." } else { "" };
+    let shown = names[..names.len().min(NAMED)].join(", ");
+    let wrong = |message: String| Err(Failure::usage(format!("{message}\n  they are {shown}{more}")));
     if names.is_empty() {
         return Err(Failure::usage("--order: the expression has no variable to differentiate by"));
     }

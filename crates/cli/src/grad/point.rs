@@ -1,6 +1,6 @@
 //! Where an expression is evaluated: the values of its variables, in the order of its text.
 
-use crate::expression::{Fault, Tree, constant, parse};
+use crate::expression::{Fault, Span, Tree, constant, parse};
 use crate::failure::Failure;
 use crate::nearest::{nearest, shortened};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub fn numbers(option: &str, text: &str) -> Result<Vec<f64>, Failure> {
 
 /// The variables of an expression and their values, given as `name=value`.
 pub fn point(tree: &Tree, source: &str, given: &[String]) -> Result<Vec<(String, Tensor)>, Failure> {
-    let mut values: BTreeMap<&str, Tensor> = BTreeMap::new();
+    let mut values: BTreeMap<&str, (Tensor, &str)> = BTreeMap::new();
     for text in given {
         let parts = text.split_once('=').map(|(name, value)| (name.trim(), value));
         let Some((name, value)) = parts.filter(|(name, _)| !name.is_empty()) else {
@@ -37,7 +37,7 @@ pub fn point(tree: &Tree, source: &str, given: &[String]) -> Result<Vec<(String,
             let message = format!("--at {}: there is more than one =", shortened(text));
             return Err(Failure::usage(format!("{message}\n  every variable has its own option: --at x=1 --at y=2")));
         }
-        if values.insert(name, evaluated(&format!("--at {name}"), value)?).is_some() {
+        if values.insert(name, (evaluated(&format!("--at {name}"), value)?, text)).is_some() {
             return Err(Failure::usage(format!("--at {name}: it is given twice\n  a vector is --at {name}=1,2,3")));
         }
     }
@@ -45,18 +45,20 @@ pub fn point(tree: &Tree, source: &str, given: &[String]) -> Result<Vec<(String,
     let mut missing = None;
     for (name, place) in &tree.variables {
         match values.remove(name.as_str()) {
-            Some(value) => point.push((name.clone(), value)),
+            Some((value, _)) => point.push((name.clone(), value)),
             None => missing = missing.or(Some((name, place))),
         }
     }
     // What is left belongs to no variable.
-    let unused: Vec<&str> = values.into_keys().collect();
+    let unused: Vec<(&str, &str)> = values.into_iter().map(|(name, (_, text))| (name, text)).collect();
     if let Some((name, place)) = missing {
         let fault = Fault::new(format!("'{name}' has no value")).at(*place).help(format!("give it one: --at {name}=1"));
-        let near = nearest(name, unused).first().map(|near| format!("or is it '{near}', which is not used?"));
+        let near = nearest(name, unused.iter().map(|(name, _)| *name))
+            .first()
+            .map(|near| format!("or is it '{near}', which is not used?"));
         return Err(near.into_iter().fold(fault, Fault::help).failure(source));
     }
-    let Some(name) = unused.first() else { return Ok(point) };
+    let Some((name, text)) = unused.first() else { return Ok(point) };
     let near = nearest(name, tree.variables.iter().map(|(name, _)| name.as_str()));
     let near = match (constant(name), near.is_empty()) {
         _ if tree.defined.iter().any(|defined| defined == name) => "the expression defines it".into(),
@@ -64,7 +66,9 @@ pub fn point(tree: &Tree, source: &str, given: &[String]) -> Result<Vec<(String,
         (None, true) => "it has none".into(),
         (None, false) => format!("nearest: {}", near.join(", ")),
     };
-    Err(Failure::usage(format!("--at {name}: the expression has no variable '{name}'\n  {near}")))
+    let start = text.find(name).unwrap_or_default();
+    let place = Span { start, end: start + name.len() };
+    Err(Fault::new(format!("--at: the expression has no variable '{name}'")).at(place).help(near).failure(text))
 }
 
 /// The name of every element of a tensor: `x`, or `x[0]`, `x[1]`, ..

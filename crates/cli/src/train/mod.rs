@@ -32,7 +32,7 @@ pub struct Options {
     pub tensorboard: Option<PathBuf>,
     /// Print the result only.
     pub quiet: bool,
-    /// Print one line of JSON for each epoch, and one for the result.
+    /// Print one line of JSON for each epoch, unless only the result is wanted, and one for the result.
     pub json: bool,
 }
 
@@ -82,10 +82,10 @@ where
     let mut written = Ok(());
     let report = trainer.fit_with(loader, epochs, |epoch, _| {
         let is_shown = epoch.epoch == 1 || epoch.epoch == epochs || epoch.epoch.is_multiple_of(epochs.div_ceil(LINES));
-        let line = match (options.json, options.quiet || !is_shown) {
-            (true, _) => json(epoch),
-            (false, true) => return true,
-            (false, false) => format!("  {}", epoch.line()),
+        let line = match options.json {
+            true if !options.quiet => json(epoch),
+            false if !options.quiet && is_shown => format!("  {}", epoch.line()),
+            _ => return true,
         };
         written = writeln!(out, "{line}");
         written.is_ok()

@@ -120,15 +120,16 @@ fn operators_bind_as_in_mathematics() {
         ("sum((1, [2, 3]))", 6.0),
         ("prod(i in 1..=5, i)", 120.0),
         ("sum(i in 0..3, sum(j in 0..i, 10 * i + j))", 51.0),
-        ("mean(i in 5..5, i) * 0 + sum(i in 5..3, i)", f64::NAN),
+        ("sum(i in 5..3, i)", 0.0),
         ("let a = 2; let a = a * a; a * 1e-3", 0.004),
         ("max([3, 4]) + max(1, 2) + min([3, 4]) + min(1, 2)", 10.0),
         ("ln(e) + pow(2, 3) + cos(pi)", 8.0),
     ];
     for (expression, expected) in cases {
         let value = number(&plain(expression, &[])["value"]);
-        assert!(value == expected || value.is_nan() && expected.is_nan(), "{expression}: {value}");
+        assert_eq!(value, expected, "{expression}");
     }
+    assert!(fails(&["grad", "mean(i in 5..5, i)"], 2).contains("the value is NaN"));
 }
 
 #[test]
@@ -180,11 +181,16 @@ fn every_function_of_the_table_is_called_by_its_name() {
     assert!(ROWS.len() > 40);
     for Row(name, method) in ROWS {
         for x in [0.3, 1.7] {
-            let all = plain(&format!("{name}(x)"), &[&format!("x={x}")]);
             let (value, slope) = value_and_grad(method)(&Tensor::from(x));
+            let (expression, at) = (format!("{name}(x)"), format!("x={x}"));
+            if value.item().is_nan() {
+                assert!(fails(&["grad", &expression, "--at", &at], 2).contains(&format!("\n{name}: it produced NaN")));
+                continue;
+            }
+            let all = plain(&expression, &[&at]);
             for (found, expected) in [(&all["value"], value.item()), (&all["gradient"]["x"], slope.item())] {
                 let found = number(found);
-                assert!(found == expected || found.is_nan() && expected.is_nan(), "{name}({x}): {found} {expected}");
+                assert_eq!(found, expected, "{name}({x})");
             }
         }
     }
@@ -263,7 +269,48 @@ fn the_command_takes_its_arguments_as_they_are_typed() {
 fn numbers_that_json_lacks_are_texts() {
     let all = plain("log(x)", &["x=0"]);
     assert_eq!((all["value"].as_str(), all["gradient"]["x"].as_str()), (Some("-Infinity"), Some("Infinity")));
-    let all = plain("log(x)", &["x=-1"]);
-    assert_eq!(all["value"].as_str(), Some("NaN"));
-    assert!(all["nan"].as_str().is_some_and(|text| text.starts_with("log: ") && text.contains("\n  log(x)\n  ^^^\n")));
+    let all = plain("x + x^x", &["x=-2"]);
+    assert_eq!((number(&all["value"]), all["gradient"]["x"].as_str()), (-1.75, Some("NaN")));
+    assert!(all["nan"].as_str().is_some_and(|text| text.starts_with("pow: ") && text.contains("\n  x + x^x\n")));
+}
+
+#[test]
+fn a_derivative_that_is_nan_is_explained_where_value_and_gradient_are_not() {
+    let explained = |set: fn(&mut Options)| {
+        let all = report("norm([x, x^2]) * x", &["x=0"], set);
+        assert_eq!((number(&all["value"]), number(&all["gradient"]["x"])), (0.0, 0.0));
+        all["nan"].as_str().map(str::to_string)
+    };
+    assert_eq!(explained(|_| ()), None);
+    let ways: [fn(&mut Options); 2] = [|options| options.hessian = true, |options| options.order = Some(2)];
+    for set in ways {
+        let told = explained(set).expect("the second derivative is NaN");
+        assert!(
+            told.contains("derivative of this operation is NaN") && told.contains("\n  norm([x, x^2]) * x\n  ^^^^\n"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_point_outside_the_domain_prints_nothing_but_still_draws() {
+    let file = std::env::temp_dir().join(format!("wengert_outside_{}.svg", std::process::id()));
+    let path = file.to_str().expect("the path is text");
+    let output = wengert(&["grad", "2 * log(x)", "--at", "x=-1", "--json", "--svg", path]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert!(told.contains("the value is NaN") && told.contains("\n  2 * log(x)\n      ^^^\n"), "{told}");
+    assert!(fs::read_to_string(&file).expect("a picture").contains("NaN"));
+    fs::remove_file(file).expect("the file is ours");
+}
+
+#[test]
+fn more_derivatives_than_anyone_reads_are_refused() {
+    let at = format!("x={}", vec!["1"; 1001].join(","));
+    let told = fails(&["grad", "sum(x^2)", "--at", &at, "--hessian"], 2);
+    assert!(told.contains("--hessian: 1001 rows of 1001 derivatives are more than"), "{told}");
+    let told = fails(&["grad", "(x, x)", "--at", &at, "--jacobian"], 2);
+    assert!(told.contains("--jacobian: 2002 rows of 1001"), "{told}");
+    let told = fails(&["grad", "sum(x^2)", "--at", &at, "--order", "2"], 2);
+    assert!(told.contains("x[9], ..\n") && !told.contains("x[10]"), "{told}");
 }

@@ -67,9 +67,14 @@ fn a_saved_program_is_described_and_run_as_json() {
     assert_eq!(ran[0]["elements"], serde_json::json!([1.0 / 3.0, "-Infinity"]));
     assert_eq!(
         ran[1],
-        serde_json::json!({"output": "1", "shape": [1], "dtype": "i64", "elements": [9007199254740993i64]})
+        serde_json::json!({"output": "1", "shape": [1], "dtype": "i64", "elements": [9007199254740994i64]})
     );
     assert_eq!(ran[2]["elements"], serde_json::json!([1, 0]));
+    for (text, told) in [("1.5", "'1.5' is no i64"), ("1e3", "'1e3' is no i64"), ("9223372036854775808", "is no i64")] {
+        assert!(fails(&["run", path, "--input", "1", "--input", text], 2).contains(told));
+    }
+    compile(|k: &Tensor| k + 1i32).save(&Tensor::from([1i32]), &file).expect("it can be saved");
+    assert!(fails(&["run", path, "--input", "2147483648"], 2).contains("'2147483648' has a number that is no i32"));
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl<L: LoopKernel> Host<L> {
     fn take(&self) -> Workspace {
         let free = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).pop();
         free.unwrap_or_else(|| Workspace {
-            arena: Block::new(self.plan.arena),
+            arena: Block::tight(self.plan.arena),
             regions: Regions::default(),
             nested: (0..self.plan.depth()).map(|_| Regions::default()).collect(),
         })

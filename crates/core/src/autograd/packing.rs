@@ -48,21 +48,30 @@ pub trait Saver: Send + Sync {
     /// The stored form of a value that a record of `level` saves.
     fn save(self: Arc<Self>, level: u64, value: &Tensor, purpose: &Purpose<'_>) -> Saved;
 
+    /// The saver around this one, which does what this one leaves to it.
+    fn outer(&self) -> Option<&Arc<dyn Saver>> {
+        None
+    }
+
     /// How a call of `level` that is about to be recorded can be made again, if that may be necessary. `edge` leads to the records of its
     /// operands.
     fn recipe<'e>(
         &self,
-        _level: u64,
-        _call: (&'static dyn Primitive, &Attrs, Saves),
-        _operands: &[&Tensor],
-        _outputs: &[Tensor],
-        _edge: &dyn Fn(usize) -> Option<&'e Arc<Node>>,
+        level: u64,
+        call: (&'static dyn Primitive, &Attrs, Saves),
+        operands: &[&Tensor],
+        outputs: &[Tensor],
+        edge: &dyn Fn(usize) -> Option<&'e Arc<Node>>,
     ) -> Option<Box<Recipe>> {
-        None
+        self.outer()?.recipe(level, call, operands, outputs, edge)
     }
 
     /// Announces a call of `level` whose rules will read `saves`.
-    fn expect(&self, _level: u64, _call: (&'static str, &Attrs), _operands: &[&Tensor], _saves: Saves) {}
+    fn expect(&self, level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], saves: Saves) {
+        if let Some(outer) = self.outer() {
+            outer.expect(level, call, operands, saves);
+        }
+    }
 
     /// Whether the outputs of a call without an effect are kept too, so that it is not made again.
     fn keeps(&self, _call: (&'static dyn Primitive, &Attrs)) -> bool {

@@ -47,11 +47,23 @@ fn lock() -> MutexGuard<'static, Option<Cache>> {
 #[cold]
 #[inline(never)]
 pub(super) fn take(bytes: usize) -> NonNull<Header> {
-    let total = bytes.checked_add(HEADER).and_then(system::round).unwrap_or_else(|| OutOfMemory::of(bytes).raise());
+    // Within a limit, a larger block would take more than was requested.
+    taken(bytes, system::round, if budget::is_checked() { 0 } else { 4 })
+}
+
+/// Takes a block that has no more room than whole pages, for one that stays.
+#[cold]
+#[inline(never)]
+pub(super) fn take_tight(bytes: usize) -> NonNull<Header> {
+    taken(bytes, system::round_to_pages, 0)
+}
+
+/// A block of the rounded size, or one of the cache that is larger by at most that over `slack`.
+fn taken(bytes: usize, round: fn(usize) -> Option<usize>, slack: usize) -> NonNull<Header> {
+    let total = bytes.checked_add(HEADER).and_then(round).unwrap_or_else(|| OutOfMemory::of(bytes).raise());
     let capacity = total - HEADER;
     budget::request(capacity);
-    // Within a limit, a larger block would take more than was requested.
-    let most = if budget::is_checked() { capacity } else { capacity + capacity / 4 };
+    let most = capacity + capacity.checked_div(slack).unwrap_or(0);
     let cached = lock().as_mut().and_then(|cache| cache.take(capacity, most));
     let header = cached.unwrap_or_else(|| fresh(capacity, bytes));
     // SAFETY: `fresh` wrote the header, and the block is on no list: it is ours until it is returned.

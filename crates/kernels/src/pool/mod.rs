@@ -69,7 +69,26 @@ impl Block {
     #[inline]
     pub fn new(bytes: usize) -> Block {
         let is_small = bytes <= SMALL_LIMIT && !IS_WATCHED;
-        let header = if is_small { local::take(class::of(bytes)) } else { large::take(bytes) };
+        Block::from_header(bytes, if is_small { local::take(class::of(bytes)) } else { large::take(bytes) })
+    }
+
+    /// Like [`new`](Block::new), but a large block has at most a page more room than it needs, while a usual one may be larger by a quarter:
+    /// for blocks that stay, such as the workspace of a plan.
+    ///
+    /// ```standalone_crate
+    /// use wengert_kernels::{Block, pool};
+    /// drop(Block::new(5_900_000));
+    /// let before = pool::statistics().live_bytes;
+    /// let block = Block::tight(5_000_000);
+    /// assert!(pool::statistics().live_bytes - before <= block.len() + 4096);
+    /// ```
+    pub fn tight(bytes: usize) -> Block {
+        if bytes <= SMALL_LIMIT { Block::new(bytes) } else { Block::from_header(bytes, large::take_tight(bytes)) }
+    }
+
+    /// A block of a header that was just taken.
+    #[inline]
+    fn from_header(bytes: usize, header: NonNull<Header>) -> Block {
         // SAFETY: `take` returns a live header that no list and no other block refers to. Its data begins `HEADER` bytes after it, in the
         // same allocation.
         unsafe {

@@ -7,20 +7,28 @@ use std::ptr::NonNull;
 /// The size and alignment of a huge page.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 
+const PAGE: usize = 4 << 10;
+
 /// From this size on, memory is mapped directly and aligned for huge pages.
 const MAPPED: usize = if super::IS_WATCHED { usize::MAX } else { 4 << 20 };
 
 /// Rounds a total size up so that freed memory fits later requests of nearly the same size.
 pub(super) fn round(bytes: usize) -> Option<usize> {
-    let unit = if super::IS_WATCHED {
-        1
-    } else if bytes < 1 << 20 {
-        4 << 10
-    } else if bytes < MAPPED {
-        64 << 10
-    } else {
-        HUGE_PAGE
+    let unit = match bytes {
+        ..0x10_0000 => PAGE,
+        _ if bytes < MAPPED => 64 << 10,
+        _ => HUGE_PAGE,
     };
+    to_multiple(bytes, unit)
+}
+
+/// Rounds a total size up to whole pages.
+pub(super) fn round_to_pages(bytes: usize) -> Option<usize> {
+    to_multiple(bytes, PAGE)
+}
+
+fn to_multiple(bytes: usize, unit: usize) -> Option<usize> {
+    let unit = if super::IS_WATCHED { 1 } else { unit };
     bytes.checked_next_multiple_of(unit).filter(|&total| total <= isize::MAX as usize)
 }
 

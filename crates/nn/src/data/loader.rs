@@ -84,6 +84,20 @@ impl<D: Data> Loader<D> {
         if self.drops_last { count / self.batch } else { count.div_ceil(self.batch) }
     }
 
+    /// What decides its batches, besides the data: a run goes on as it was only with the same.
+    ///
+    /// ```
+    /// use wengert::nn::data::{Loader, Tensors};
+    /// use wengert::prelude::*;
+    /// let loader = Loader::new(Tensors::new(Tensor::arange(0..10)), 4).shuffled(7);
+    /// assert_eq!(loader.describe(), "10 examples in batches of 4, shuffled with seed 7");
+    /// ```
+    pub fn describe(&self) -> String {
+        let order = self.seed.map_or_else(|| "in order".to_string(), |seed| format!("shuffled with seed {seed}"));
+        let last = if self.drops_last { ", without a smaller last batch" } else { "" };
+        format!("{} examples in batches of {}, {order}{last}", self.data.len(), self.batch)
+    }
+
     /// Where it stands.
     pub fn position(&self) -> Position {
         self.position

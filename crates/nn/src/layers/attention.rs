@@ -84,6 +84,7 @@ impl MultiHeadAttention {
         context: &mut Context<'_>,
     ) -> Tensor {
         context.run(self, |context| {
+            [query, key, value].into_iter().for_each(expect_tokens);
             let width = self.in_proj_weight.size(1);
             let project = |x: &Tensor, k: usize| {
                 let rows = k * width..(k + 1) * width;
@@ -114,6 +115,7 @@ impl MultiHeadAttention {
     #[track_caller]
     pub fn continued(&self, x: &Tensor, cache: &mut KeyValueCache, context: &mut Context<'_>) -> Tensor {
         context.run(self, |context| {
+            expect_tokens(x);
             let qkv = x.linear_bias(&self.in_proj_weight, &self.in_proj_bias);
             let width = self.in_proj_weight.size(1);
             let part = |k: usize| self.by_heads(&qkv.slice((.., .., k * width..(k + 1) * width)));
@@ -159,6 +161,17 @@ impl MultiHeadAttention {
     }
 }
 
+/// That an input is `[batch, tokens, width]`.
+#[track_caller]
+fn expect_tokens(x: &Tensor) {
+    if x.rank() != 3 {
+        let shape = Shape::from(x.shape());
+        let message = format!("the input is [batch, tokens, width], not {shape}");
+        let help = if x.rank() == 2 { "unsqueeze(0) makes a batch of one sequence" } else { "reshape it" };
+        Error::new(ErrorKind::Shape(vec![shape]), "attention", message).help(help).at(Line::caller()).raise();
+    }
+}
+
 /// `[batch, tokens, heads * width]` of `[batch, heads, tokens, width]`.
 fn joined(x: &Tensor) -> Tensor {
     let [batch, heads, tokens, width] = [0, 1, 2, 3].map(|axis: isize| x.size(axis));
@@ -172,6 +185,7 @@ impl Layer for MultiHeadAttention {
             return self.attend(x, x, x, None, context);
         }
         context.run(self, |context| {
+            expect_tokens(x);
             let qkv = x.linear_bias(&self.in_proj_weight, &self.in_proj_bias);
             self.out_proj.forward(&qkv.self_attention(self.heads, &self.options(None)), context)
         })

@@ -1,6 +1,7 @@
 //! Layers made of layers.
 
 use crate::context::Updates;
+use crate::layer::LayerTree;
 use crate::prelude::*;
 use crate::{Context, Layer};
 
@@ -38,10 +39,21 @@ impl Sequential {
 
 impl Layer for Sequential {
     fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
-        let _scope = primitive::scope(Line::caller());
-        let Some((first, rest)) = self.layers.split_first() else { return x.clone() };
-        rest.iter().fold(first.forward(x, context), |x, layer| layer.forward(&x, context))
+        in_turn(self, &self.layers, x, context)
     }
+}
+
+/// The output of the last of the layers of a container.
+#[track_caller]
+fn in_turn<L: Layer>(container: &impl LayerTree, layers: &[L], x: &Tensor, context: &mut Context<'_>) -> Tensor {
+    let Some((first, rest)) = layers.split_first() else { return x.clone() };
+    context.run_parts(container, |context, place| {
+        let first = first.forward(x, context);
+        rest.iter().fold(first, |x, layer| {
+            place.set(place.get() + 1);
+            layer.forward(&x, context)
+        })
+    })
 }
 
 /// A [`Sequential`] of these layers.
@@ -61,12 +73,14 @@ macro_rules! tuples {
     ($First:ident.0 $(, $L:ident.$index:tt)*) => {
         impl<$First: Layer + Tree + 'static, $($L: Layer + Tree + 'static),*> Layer for ($First, $($L,)*) {
             fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
-                let _scope = primitive::scope(Line::caller());
-                // One variable, so that no layer's output outlives the next one.
-                #[allow(unused_mut)]
-                let mut x = self.0.forward(x, context);
-                $(x = self.$index.forward(&x, context);)*
-                x
+                context.run_parts(self, |context, place| {
+                    place.set(0);
+                    // One variable, so that no layer's output outlives the next one.
+                    #[allow(unused_mut)]
+                    let mut x = self.0.forward(x, context);
+                    $(place.set($index); x = self.$index.forward(&x, context);)*
+                    x
+                })
             }
         }
     };
@@ -84,9 +98,7 @@ tuples!(A.0, B.1, C.2, D.3, E.4, F.5, G.6, H.7);
 /// The same layers several times in a row.
 impl<L: Layer + Tree + 'static> Layer for Vec<L> {
     fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
-        let _scope = primitive::scope(Line::caller());
-        let Some((first, rest)) = self.split_first() else { return x.clone() };
-        rest.iter().fold(first.forward(x, context), |x, layer| layer.forward(&x, context))
+        in_turn(self, self, x, context)
     }
 }
 
@@ -158,7 +170,8 @@ impl<L: Layer + Tree + 'static> Layer for Checkpointed<L> {
             (layer.forward(x, &mut context), context.updates())
         };
         let layer = self.inner.map_leaves(Tensor::clone);
-        let (y, updates): (Tensor, Updates) = checkpoint(inner)(&(layer, x.clone(), key));
+        let input = (layer, x.clone(), key);
+        let (y, updates): (Tensor, Updates) = context.run_apart(&self.inner, || checkpoint(inner)(&input));
         context.adopt(&self.inner, updates);
         y
     }

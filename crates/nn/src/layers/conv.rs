@@ -19,11 +19,16 @@ macro_rules! convolutions {
 
         impl $Layer {
             /// A layer with random parameters; stride 1, no padding.
+            #[track_caller]
             pub fn new(inputs: usize, outputs: usize, kernel: impl Into<Kernel<$axes>>, key: &mut Key) -> $Layer {
                 $Layer::grouped(inputs, outputs, kernel, 1, key)
             }
 
             /// Each of the `groups` groups of outputs reads its own group of inputs.
+            ///
+            /// # Panics
+            /// If there are no groups, or inputs and outputs cannot be divided into them.
+            #[track_caller]
             pub fn grouped(
                 inputs: usize,
                 outputs: usize,
@@ -31,6 +36,7 @@ macro_rules! convolutions {
                 groups: usize,
                 key: &mut Key,
             ) -> $Layer {
+                expect_groups(stringify!($Layer), inputs, outputs, groups);
                 let Kernel(kernel) = kernel.into();
                 let (first, second) = if $is_transposed { (inputs, outputs / groups) } else { (outputs, inputs / groups) };
                 let shape = [&[first, second], &kernel[..]].concat();
@@ -87,6 +93,14 @@ macro_rules! convolutions {
             }
         }
     )+};
+}
+
+#[track_caller]
+fn expect_groups(layer: &'static str, inputs: usize, outputs: usize, groups: usize) {
+    if groups == 0 || !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
+        let message = format!("{inputs} inputs and {outputs} outputs cannot be divided into {groups} groups");
+        Error::new(ErrorKind::Argument, layer, message).at(Line::caller()).raise();
+    }
 }
 
 /// The size of a kernel: one number for all axes, or one for each.

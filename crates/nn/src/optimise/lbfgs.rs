@@ -44,14 +44,17 @@ pub struct Minimum {
     pub has_converged: bool,
 }
 
-/// The memory of L-BFGS: the last steps and changes of the gradient, as vectors over all parameters.
-#[derive(Clone, Debug, Default, Tree)]
+/// The memory of L-BFGS: the last steps and changes of the gradient, as vectors over all parameters. What it does not know yet is zeros, so
+/// that it has the same leaves after every step and can be loaded from a file.
+#[derive(Clone, Debug, Tree)]
 #[tree(crate = "crate::prelude")]
 pub struct LbfgsMemory {
     steps: Vec<Tensor>,
     changes: Vec<Tensor>,
-    /// Value and gradient at the current parameters.
-    now: Option<(Tensor, Tensor)>,
+    /// The value at the current parameters, NaN if it is not known.
+    value: Tensor,
+    /// The gradient there.
+    gradient: Tensor,
 }
 
 impl Default for Lbfgs {
@@ -88,7 +91,7 @@ impl Lbfgs {
     #[track_caller]
     pub fn minimise<P: Tree>(&self, parameters: &mut P, f: impl Fn(&P) -> (Tensor, P)) -> Minimum {
         let _scope = primitive::scope(Line::caller());
-        let mut memory = LbfgsMemory::default();
+        let mut memory = self.start(parameters);
         let mut minimum = Minimum { value: f64::INFINITY, iterations: 0, evaluations: 0, has_converged: false };
         while minimum.iterations < self.iterations && !minimum.has_converged {
             let before = minimum.value;
@@ -98,7 +101,7 @@ impl Lbfgs {
             minimum.value = value;
             let has_stalled = (before - value).abs() <= self.change_tolerance * value.abs().max(1e-300) || !moved;
             minimum.has_converged = largest <= self.gradient_tolerance || (has_stalled && before.is_finite());
-            if !moved && largest > self.gradient_tolerance && memory.steps.is_empty() {
+            if !moved && largest > self.gradient_tolerance && memory.is_new() {
                 minimum.has_converged = false;
                 break;
             }
@@ -107,6 +110,23 @@ impl Lbfgs {
             (minimum.value, minimum.evaluations) = (f(parameters).0.item(), 1);
         }
         minimum
+    }
+
+    /// The memory before the first step.
+    ///
+    /// ```
+    /// use wengert::nn::optimise::Lbfgs;
+    /// use wengert::prelude::*;
+    /// let (lbfgs, mut p) = (Lbfgs::new().history(2), Tensor::from([3.0, -4.0]));
+    /// let mut memory = lbfgs.start(&p);
+    /// let bowl = value_and_grad(|p: &Tensor| p.square().sum());
+    /// lbfgs.step(&mut p, &bowl, &mut memory);
+    /// assert!(lbfgs.step(&mut p, &bowl, &mut memory) < 1e-20);
+    /// ```
+    pub fn start(&self, parameters: &impl Tree) -> LbfgsMemory {
+        let zeros = flattened(parameters).zeros_like();
+        let vectors = vec![zeros.clone(); self.history];
+        LbfgsMemory { steps: vectors.clone(), changes: vectors, value: Tensor::from(f64::NAN), gradient: zeros }
     }
 
     /// One step; returns the value of the function after it.
@@ -128,21 +148,21 @@ impl Lbfgs {
             (value.item(), flattened(&gradient))
         };
         let x = flattened(parameters);
-        let (value, gradient, mut evaluations) = match memory.now.take() {
-            Some((value, gradient)) => (value.item(), gradient, 0),
-            None => {
+        let (value, gradient, mut evaluations) = match memory.value.item() {
+            value if value.is_nan() => {
                 let (value, gradient) = evaluate(&x, parameters);
                 (value, gradient, 1)
             }
+            value => (value, memory.gradient.clone(), 0),
         };
         let mut direction = -memory.preconditioned(&gradient);
         let mut slope = dot(&direction, &gradient);
         if slope >= 0.0 || !slope.is_finite() {
-            (memory.steps, memory.changes) = (Vec::new(), Vec::new());
+            memory.forget();
             direction = -&gradient;
             slope = -dot(&gradient, &gradient);
         }
-        let first = if memory.steps.is_empty() { (1.0 / norm(&gradient).max(1e-300)).min(1.0) } else { 1.0 };
+        let first = if memory.is_new() { (1.0 / norm(&gradient).max(1e-300)).min(1.0) } else { 1.0 };
         let along = |length: f64| {
             let (value, gradient) = evaluate(&(&x + &direction * length), parameters);
             let slope = dot(&gradient, &direction);
@@ -155,28 +175,47 @@ impl Lbfgs {
         let step = &direction * found.length;
         let change = &found.gradient - &gradient;
         if dot(&step, &change) > 1e-10 * dot(&change, &change).max(1e-300) * 1e-6 && moved {
-            memory.steps.push(step.clone());
-            memory.changes.push(change);
-            if memory.steps.len() > self.history {
-                memory.steps.remove(0);
-                memory.changes.remove(0);
-            }
+            memory.remember(step.clone(), change);
         }
         if moved {
             *parameters = unflattened(parameters, &(x + step));
         }
         let largest = found.gradient.abs().max().item();
         let value = found.value;
-        memory.now = Some((Tensor::from(value), found.gradient));
+        (memory.value, memory.gradient) = (Tensor::from(value), found.gradient);
         (value, evaluations, largest, moved)
     }
 }
 
 impl LbfgsMemory {
+    /// Whether no step is known.
+    fn is_new(&self) -> bool {
+        self.pairs().next().is_none()
+    }
+
+    /// Takes the oldest step away and adds a new one.
+    fn remember(&mut self, step: Tensor, change: Tensor) {
+        for (all, new) in [(&mut self.steps, step), (&mut self.changes, change)] {
+            all.remove(0);
+            all.push(new);
+        }
+    }
+
+    fn forget(&mut self) {
+        for vector in self.steps.iter_mut().chain(&mut self.changes) {
+            *vector = vector.zeros_like();
+        }
+    }
+
+    /// The known steps and changes, the oldest first, with the reciprocals of their products.
+    fn pairs(&self) -> impl Iterator<Item = (&Tensor, &Tensor, f64)> {
+        let pairs = self.steps.iter().zip(&self.changes).map(|(s, y)| (s, y, dot(s, y)));
+        pairs.filter(|(.., product)| *product != 0.0).map(|(s, y, product)| (s, y, 1.0 / product))
+    }
+
     /// The inverse Hessian, as far as the history knows it, times a gradient: the two-loop recursion.
     fn preconditioned(&self, gradient: &Tensor) -> Tensor {
-        let pairs: Vec<(&Tensor, &Tensor, f64)> =
-            self.steps.iter().zip(&self.changes).map(|(s, y)| (s, y, 1.0 / dot(s, y))).collect();
+        let pairs: Vec<_> = self.pairs().collect();
         let mut q = gradient.clone();
         let mut factors = Vec::new();
         for (s, y, rho) in pairs.iter().rev() {

@@ -1,6 +1,7 @@
 //! The memory of a rule.
 
 use super::{Now, Number, Rule};
+use crate::pattern;
 use crate::prelude::*;
 use std::borrow::Borrow;
 
@@ -63,7 +64,10 @@ pub(crate) fn is_trained(path: &TreePath, leaf: &Tensor) -> bool {
 }
 
 impl Memory {
+    #[track_caller]
     pub(super) fn new(rule: &impl Rule, parameters: &impl Tree) -> Memory {
+        let groups = rule.settings().groups.iter().map(|(pattern, _)| pattern.as_str());
+        pattern::expect_matches("group", groups, parameters);
         let mut slots = Vec::new();
         parameters.visit(&mut TreePath::root(), &mut |path, leaf| {
             if is_trained(path, leaf) {

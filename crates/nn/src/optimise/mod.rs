@@ -43,6 +43,7 @@ pub trait Optimiser {
     type State: Tree;
 
     /// The memory before the first step.
+    #[track_caller]
     fn start(&self, parameters: &impl Tree) -> Self::State;
 
     /// One step. Frozen leaves and integers stay as they are.
@@ -166,7 +167,7 @@ pub trait Rule: Sized {
     }
 
     /// Other settings for the parameters whose path matches a pattern, in which `*` stands for any characters. The last group that matches
-    /// holds.
+    /// holds. [`start`](Optimiser::start) refuses a pattern that matches nothing.
     ///
     /// ```
     /// use wengert::nn::optimise::{AdamW, Group, Rule};
@@ -182,6 +183,7 @@ pub trait Rule: Sized {
 impl<R: Rule> Optimiser for R {
     type State = Memory;
 
+    #[track_caller]
     fn start(&self, parameters: &impl Tree) -> Memory {
         Memory::new(self, parameters)
     }

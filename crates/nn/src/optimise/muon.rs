@@ -63,7 +63,9 @@ impl Rule for Muon {
 
     fn apply(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         if parameter.rank() != 2 {
-            let rate = now.rate.clone() / self.settings.rate * self.adamw_rate;
+            // What schedule and group make of the rate; a rate of 0 moves nothing.
+            let factor = if self.settings.rate == 0.0 { 0.0 } else { self.adamw_rate / self.settings.rate };
+            let rate = now.rate.clone() * factor;
             return self.adamw.apply(parameter, gradient, slots, &Now { rate, ..now.clone() });
         }
         let momentum = &mut slots[0];

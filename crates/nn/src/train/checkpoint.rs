@@ -10,7 +10,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The first text of every checkpoint.
-const FORMAT: (&str, &str) = ("format", "wengert training 1");
+const FORMAT: (&str, &str) = ("format", "wengert training 2");
+
+/// No run takes more steps; a file that says so is damaged.
+const MOST_STEPS: u64 = 1 << 53;
 
 impl<M, B, O> Trainer<M, B, O>
 where
@@ -35,7 +38,7 @@ where
         let Run { steps, epochs, sum } = &self.run;
         let texts = [
             (FORMAT.0, FORMAT.1.to_string()),
-            ("examples", loader.data().len().to_string()),
+            ("data", loader.describe()),
             ("epoch", epoch.to_string()),
             ("batch", batch.to_string()),
             ("steps", steps.to_string()),
@@ -61,15 +64,16 @@ where
         fn number<T: FromStr>(text: &str) -> Option<T> {
             text.parse().ok()
         }
-        let examples: usize = number(&text("examples")).unwrap_or(0);
-        if examples != loader.data().len() {
-            let now = loader.data().len();
-            return Err(wrong(format!("the run has {examples} examples, the data has {now}")));
+        let (then, now) = (text("data"), loader.describe());
+        if then != now {
+            return Err(wrong(format!("the run had {then}; now there are {now}")));
         }
         let read = || -> Option<(Position, Run)> {
             let position = Position { epoch: number(&text("epoch"))?, batch: number(&text("batch"))? };
-            let (steps, sum) = (number(&text("steps"))?, (number(&text("sum"))?, number(&text("count"))?));
-            Some((position, Run { steps, epochs: EpochReport::parse_all(&text("epochs"))?, sum }))
+            let (steps, sum): (u64, _) = (number(&text("steps"))?, (number(&text("sum"))?, number(&text("count"))?));
+            let is_possible = MOST_STEPS >= position.epoch.max(steps);
+            let epochs = EpochReport::parse_all(&text("epochs"))?;
+            is_possible.then_some((position, Run { steps, epochs, sum }))
         };
         let Some((position, run)) = read() else { return Err(wrong("its texts are damaged".to_string())) };
         let problems = file.load_into(&mut self.state, true);

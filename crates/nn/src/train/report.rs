@@ -105,6 +105,29 @@ impl EpochReport {
     }
 }
 
+/// Which epoch is the best: that with the largest or smallest value of a metric.
+pub(super) struct Better {
+    pub metric: String,
+    pub is_high: bool,
+}
+
+impl Better {
+    /// The position of the best epoch; of equal ones the first. A value that is NaN is not a value.
+    pub fn best(&self, epochs: &[EpochReport]) -> Option<usize> {
+        let values = epochs.iter().map(|epoch| epoch.metric(&self.metric).filter(|value| !value.is_nan()));
+        let is_better = |a: f64, b: f64| if self.is_high { a > b } else { a < b };
+        let mut best: Option<(usize, f64)> = None;
+        for (place, value) in values.enumerate() {
+            if let Some(value) = value
+                && best.is_none_or(|(_, best)| is_better(value, best))
+            {
+                best = Some((place, value));
+            }
+        }
+        best.map(|(place, _)| place)
+    }
+}
+
 /// The curves of a run, on a logarithmic axis if they are far apart.
 pub(super) fn plot(epochs: &[EpochReport]) -> Plot {
     let curve = |name: &str| -> Vec<(f64, f64)> {

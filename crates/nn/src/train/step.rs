@@ -75,11 +75,34 @@ pub(super) struct Rules<O> {
     pub precision: Precision,
 }
 
+/// A loss of one batch.
+pub(super) type Loss<'f, M, B> = &'f dyn Fn(&M, &B, &mut Context<'_>) -> Tensor;
+
 impl<O: Optimiser> Rules<O> {
+    /// The loss in the precision of this run, and the state that its layers want to change.
+    pub fn loss<M: Tree, B: Tree>(
+        &self,
+        loss: Loss<'_, M, B>,
+        model: &M,
+        batch: &B,
+        key: &Key,
+    ) -> (Tensor, crate::Updates) {
+        let at = |model: &M, batch: &B| {
+            let mut context = Context::training(key.clone()).of(model);
+            let value = loss(model, batch, &mut context);
+            (value, context.updates())
+        };
+        match self.precision {
+            Precision::Full => at(model, batch),
+            Precision::Bf16 => at(&model.to_dtype(DType::BF16), &batch.to_dtype(DType::BF16)),
+            Precision::F16 => at(&model.to_dtype(DType::F16), &batch.to_dtype(DType::F16)),
+        }
+    }
+
     /// One step; returns the loss. If that, or a gradient in f16, is not finite, nothing changes but the key and the scale.
     pub fn step<M: Tree + Clone, B: Tree>(
         &self,
-        loss: &dyn Fn(&M, &B, &mut Context<'_>) -> Tensor,
+        loss: Loss<'_, M, B>,
         state: &mut TrainingState<M, O::State>,
         batch: &B,
     ) -> Tensor
@@ -87,11 +110,6 @@ impl<O: Optimiser> Rules<O> {
         O::State: Clone,
     {
         let key = state.key.next();
-        let of_model = |model: &M, part: &B, key: &Key| match self.precision {
-            Precision::Full => with_updates(loss, model, part, key),
-            Precision::Bf16 => with_updates(loss, &model.to_dtype(DType::BF16), &part.to_dtype(DType::BF16), key),
-            Precision::F16 => with_updates(loss, &model.to_dtype(DType::F16), &part.to_dtype(DType::F16), key),
-        };
         let factor = state.scale.as_ref().map(|scale| scale.factor.clone());
         let scaled = |value: Tensor| factor.iter().fold(value, |value, factor| value.cast(DType::F32) * factor);
         let mut sum: Option<(Tensor, M)> = None;
@@ -109,7 +127,7 @@ impl<O: Optimiser> Rules<O> {
                 total => Some(total as f64 / examples as f64),
             };
             let function = |model: &M| {
-                let (value, updates) = of_model(model, &batch, &part_key);
+                let (value, updates) = self.loss(loss, model, &batch, &part_key);
                 (weight.iter().fold(scaled(value), |value, weight| value * *weight), updates)
             };
             let ((value, changes), gradients) =
@@ -169,18 +187,6 @@ impl<O: Optimiser> Rules<O> {
         state.scale = next_scale;
         value
     }
-}
-
-/// The loss, and the state that its layers want to change.
-fn with_updates<M: Tree, B: Tree>(
-    loss: &dyn Fn(&M, &B, &mut Context<'_>) -> Tensor,
-    model: &M,
-    batch: &B,
-    key: &Key,
-) -> (Tensor, crate::Updates) {
-    let mut context = Context::training(key.clone()).of(model);
-    let value = loss(model, batch, &mut context);
-    (value, context.updates())
 }
 
 /// average = kept average + (1 - kept) model; leaves that are not floats are copied.

@@ -1,7 +1,7 @@
 //! The trainer.
 
 use super::progress::Progress;
-use super::report::{EpochReport, Report, Stopped, csv, plot};
+use super::report::{Better, EpochReport, Report, Stopped, csv, plot};
 use super::step::{LossScale, Precision, Rules, TrainingState};
 #[cfg(feature = "tensorboard")]
 use super::tensorboard::TensorBoard;
@@ -76,26 +76,6 @@ pub(super) struct Run {
     pub sum: (f64, u64),
 }
 
-/// Which epoch is the best: that with the largest or smallest value of a metric.
-struct Better {
-    metric: String,
-    is_high: bool,
-}
-
-impl Better {
-    /// The position of the best epoch; of equal ones the first.
-    fn best(&self, epochs: &[EpochReport]) -> Option<usize> {
-        let value = |k: usize| epochs[k].metric(&self.metric);
-        let is_better = |a: f64, b: f64| if self.is_high { a > b } else { a < b };
-        let better = |best: usize, k: usize| match (value(best), value(k)) {
-            (Some(a), Some(b)) if is_better(b, a) => k,
-            (None, Some(_)) => k,
-            _ => best,
-        };
-        (0..epochs.len()).reduce(better).filter(|best| value(*best).is_some())
-    }
-}
-
 impl<M, B, O> Trainer<M, B, O>
 where
     M: Tree + Clone + 'static,
@@ -104,6 +84,7 @@ where
     O::State: Clone + 'static,
 {
     /// Trains a model with an optimiser by a loss of one batch.
+    #[track_caller]
     pub fn new(
         model: M,
         optimiser: O,
@@ -210,7 +191,7 @@ where
         self
     }
 
-    /// A metric of the validation data: a number of one batch, whose mean over the batches is reported.
+    /// A metric of the validation data: a number of one batch, whose mean over the examples is reported.
     #[must_use]
     pub fn metric(mut self, name: &str, f: impl Fn(&M, &B, &mut Context<'_>) -> Tensor + 'static) -> Self {
         self.metrics.push((name.to_string(), Arc::new(f)));
@@ -336,10 +317,7 @@ where
                 .and(&format!("; the parameter `{name}` was not finite before it"))
                 .help("a smaller rate or clip_norm may keep it finite");
         }
-        let found = catch(|| {
-            let mut context = Context::training(key.next()).of(&self.state.model);
-            detect_anomaly(|| (self.loss)(&self.state.model, batch, &mut context))
-        });
+        let found = catch(|| detect_anomaly(|| self.rules.loss(&*self.loss, &self.state.model, batch, &key.next())));
         match found {
             Err(first) => {
                 let line = first.line();
@@ -392,8 +370,9 @@ where
         epochs: u64,
         mut each: impl FnMut(&EpochReport, &M) -> bool,
     ) -> Result<Report, Error> {
+        self.check(loader)?;
         let per_epoch = loader.batches() as u64;
-        let mut progress = Progress::new(epochs * per_epoch, self.run.steps, self.has_progress);
+        let mut progress = Progress::new(epochs.saturating_mul(per_epoch), self.run.steps, self.has_progress);
         let mut stopped = Stopped::Complete;
         while loader.position().epoch < epochs {
             let start = Instant::now();
@@ -479,6 +458,43 @@ where
     fn has_lost_patience(&self) -> bool {
         let Some((better, patience)) = &self.patience else { return false };
         let epochs = &self.run.epochs;
-        better.best(epochs).is_some_and(|best| (epochs.len() - 1 - best) as u64 >= *patience)
+        epochs.len() as u64 > better.best(epochs).map_or(0, |best| best as u64) + *patience
+    }
+
+    /// That there is something to learn from, and that every metric that is watched is measured.
+    fn check<D: Data<Batch = B>>(&self, loader: &Loader<D>) -> Result<(), Error> {
+        let wrong = |message: String, help: &str| Err(Error::new(ErrorKind::Argument, "Trainer", message).help(help));
+        if loader.batches() == 0 {
+            let message = format!("no batch is left of {}", loader.describe());
+            return wrong(message, "smaller batches, or keep the last one");
+        }
+        let names: Vec<&str> = self.metrics.iter().map(|(name, _)| name.as_str()).collect();
+        for (place, name) in names.iter().enumerate() {
+            if *name == "loss"
+                || names[..place].contains(name)
+                || name.contains([',', '"'])
+                || name.contains(char::is_control)
+            {
+                let message = format!("{name:?} cannot be the name of a metric");
+                return wrong(
+                    message,
+                    "\"loss\" is that of training; names differ, and are a field of a table in a file",
+                );
+            }
+        }
+        if let (Some(name), None) = (names.first(), &self.validation) {
+            return wrong(format!("there are no data for the metric {name:?}"), "validate(loader) gives them");
+        }
+        let watched = self.patience.iter().map(|(better, _)| better.metric.as_str()).chain([self.observed.as_str()]);
+        #[cfg(feature = "files")]
+        let watched = watched.chain(self.best_at.iter().map(|(_, better)| better.metric.as_str()));
+        for name in watched {
+            if name != "loss" && !names.contains(&name) {
+                let known: Vec<String> = ["loss"].iter().chain(&names).map(|name| format!("{name:?}")).collect();
+                let message = format!("{name:?} is watched, but it is no metric; there are {}", known.join(", "));
+                return wrong(message, "metric(name, function) adds one");
+            }
+        }
+        Ok(())
     }
 }

@@ -150,3 +150,42 @@ fn five_models_have_the_recorded_losses() {
         assert!(recorded[recorded.len() - 1] < recorded[0], "{name} learns");
     }
 }
+
+/// Where an error of a layer says that it happened.
+fn place(model: &(impl Layer + Tree), shape: &[usize]) -> String {
+    let error = catch(|| model.forward(&Tensor::ones(shape), &mut Context::evaluation().of(model)));
+    error.expect_err("it does not fit").operation().to_string()
+}
+
+#[test]
+fn an_error_names_the_place_of_its_layer() {
+    let key = &mut Key::new(0);
+    let mut linear = |inputs: usize, outputs: usize| Linear::new(inputs, outputs, key);
+    let deep = sequential![linear(2, 3), sequential![linear(3, 4), Tanh, MaxPool2d::new(2)]];
+    assert_eq!(place(&deep, &[5, 2]), "layer 1.2 (MaxPool2d), max_pool2d");
+    assert_eq!(place(&deep, &[5, 7]), "layer 0 (Linear), linear");
+    assert_eq!(place(&(linear(2, 3), Residual::new((Tanh, linear(4, 3)))), &[5, 2]), "layer 1.1 (Linear), linear");
+    assert_eq!(place(&(linear(2, 3), Relu, MaxPool2d::new(2)), &[5, 2]), "layer 2 (MaxPool2d), max_pool2d");
+    let kept = (linear(2, 3), Checkpointed::new((linear(3, 4), linear(3, 4))));
+    assert_eq!(place(&kept, &[5, 2]), "layer 1.1 (Linear), linear");
+    let kept = (linear(2, 3), Checkpointed::new((linear(3, 4), MaxPool2d::new(2))));
+    assert_eq!(place(&kept, &[5, 2]), "layer 1.1 (MaxPool2d), max_pool2d");
+    assert_eq!(place(&vec![linear(2, 2), linear(3, 2)], &[5, 2]), "layer 1 (Linear), linear");
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused() {
+    let key = &mut Key::new(0);
+    for groups in [0, 3] {
+        let error = catch(|| Conv2d::grouped(4, 6, 3, groups, &mut key.clone())).expect_err("groups");
+        assert_eq!(*error.kind(), ErrorKind::Argument);
+        assert!(error.message().contains(&format!("divided into {groups} groups")), "{error}");
+        assert!(error.to_string().contains("models.rs"), "{error}");
+    }
+    let attention = MultiHeadAttention::new(8, 2, key);
+    for model in [attention.clone(), attention.rotary()] {
+        let error = catch(|| model.predict(&Tensor::ones([5, 8]))).expect_err("one sequence");
+        assert!(error.to_string().contains("[batch, tokens, width], not [5, 8]"), "{error}");
+        assert!(error.to_string().contains("unsqueeze(0)"), "{error}");
+    }
+}

@@ -209,3 +209,55 @@ fn no_iteration_of_lbfgs_still_evaluates() {
     let minimum = Lbfgs::new().iterations(0).minimise(&mut x, value_and_grad(|x: &Tensor| x.square().sum()));
     assert_eq!((minimum.value, minimum.evaluations, x.item()), (9.0, 1, 3.0));
 }
+
+#[test]
+fn lbfgs_goes_on_from_a_file_as_if_it_had_not_stopped() {
+    let bowl = value_and_grad(|p: &Tensor| (p - Tensor::from([1.0, -2.0, 3.0])).square().square().sum());
+    let lbfgs = Lbfgs::new().history(3);
+    let (mut straight, mut memory) = (Tensor::from([4.0, 1.0, -1.0]), None);
+    let mut state = lbfgs.start(&straight);
+    let mut values = Vec::new();
+    for step in 0..8 {
+        if step == 4 {
+            memory = Some(wengert::nn::files::NamedTensors::of(&(straight.clone(), state.clone())).bytes().unwrap());
+        }
+        values.push(lbfgs.step(&mut straight, &bowl, &mut state));
+    }
+    let fresh = Tensor::zeros([3]);
+    let mut again = (fresh.clone(), lbfgs.start(&fresh));
+    let file = wengert::nn::files::NamedTensors::parse(&memory.unwrap()).unwrap();
+    assert_eq!(file.load_into(&mut again, true), []);
+    let (mut p, mut state) = again;
+    let rest: Vec<f64> = (4..8).map(|_| lbfgs.step(&mut p, &bowl, &mut state)).collect();
+    assert_eq!((&rest[..], &p), (&values[4..], &straight));
+    assert!(values[7] < 1e-3 * values[0], "{values:?}");
+}
+
+#[test]
+fn elements_are_clipped_and_frozen_groups_stay() {
+    let optimiser = Sgd::new(1.0).clip_value(0.5).group("0", Group::new().frozen());
+    let mut model = (Tensor::from([1.0]), Tensor::ones([3]));
+    let mut memory = optimiser.start(&model);
+    optimiser.update(&mut model, &(Tensor::from([9.0]), Tensor::from([-3.0, 0.25, 7.0])), &mut memory);
+    assert_eq!(model, (Tensor::from([1.0]), Tensor::from([1.5, 0.75, 0.5])));
+}
+
+#[test]
+fn a_pattern_that_matches_nothing_is_refused_with_the_line() {
+    let model = Linear::new(2, 1, &mut Key::new(0));
+    let group = Sgd::new(0.1).group("*.bias", Group::new());
+    for refused in [catch(|| drop(group.start(&model))), catch(|| drop(model.clone().frozen(&["bias", "*.bias"])))] {
+        let error = refused.expect_err("there is only `bias`");
+        assert!(error.message().contains("no leaf matches the pattern \"*.bias\""), "{error}");
+        assert!(error.to_string().contains("weight, bias") && error.to_string().contains("optimisers.rs"), "{error}");
+    }
+}
+
+#[test]
+fn a_rate_of_zero_moves_nothing() {
+    let start = (Tensor::eye(2), Tensor::ones([3]));
+    let (optimiser, mut now) = (Muon::new(0.0), start.clone());
+    let mut memory = optimiser.start(&now);
+    optimiser.update(&mut now, &start, &mut memory);
+    assert_eq!(now, start);
+}

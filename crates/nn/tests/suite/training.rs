@@ -101,8 +101,8 @@ fn run_until(
 fn a_checkpoint_of_something_else_is_refused_and_changes_nothing() {
     let folder = folder("refused");
     let path = folder.join("run.safetensors");
-    let (mut first, mut batches) = (trainer().save_to(&path, 1000), loader());
-    first.fit(&mut batches, 1).expect("it trains");
+    let (mut first, mut straight) = (trainer().save_to(&path, 1000), loader());
+    first.fit(&mut straight, 1).expect("it trains");
 
     let other = |key: &mut Key| (Linear::new(3, 9, key), Linear::new(9, 1, key));
     let other_loss = |model: &(Linear, Linear), (x, y): &Batch, context: &mut Context<'_>| {
@@ -123,7 +123,29 @@ fn a_checkpoint_of_something_else_is_refused_and_changes_nothing() {
 
     let mut fewer = Loader::new(data().split_at(40).0, 16);
     let text = trainer().resume(&path, &mut fewer).expect_err("other data").to_string();
-    assert!(text.contains("the run has 50 examples, the data has 40"), "{text}");
+    let then = "the run had 50 examples in batches of 16, shuffled with seed 3; now there are ";
+    assert!(text.contains(&format!("{then}40 examples in batches of 16, in order")), "{text}");
+    for other in [Loader::new(data(), 8).shuffled(3), Loader::new(data(), 16).shuffled(4), loader().drop_last()] {
+        let (mut trainer, mut other) = (trainer(), other);
+        let text = trainer.resume(&path, &mut other).expect_err("other batches").to_string();
+        assert!(text.contains(&format!("{then}{}", other.describe())), "{text}");
+        assert_eq!((trainer.steps(), other.position().epoch), (0, 0));
+    }
+    let mut damaged = files::NamedTensors::read(&path).expect("a checkpoint");
+    for (name, text) in [("steps", u64::MAX.to_string()), ("epoch", u64::MAX.to_string()), ("sum", String::new())] {
+        let whole = damaged.texts.insert(name.to_string(), text).expect("it is there");
+        damaged.save(&path).expect("a file");
+        let text = trainer().resume(&path, &mut loader()).expect_err("damaged").to_string();
+        assert!(text.contains("its texts are damaged"), "{text}");
+        damaged.texts.insert(name.to_string(), whole);
+    }
+    // A loader that prepares its batches ahead gives the same ones.
+    damaged.save(&path).expect("a file");
+    let (mut ahead, mut batches) = (trainer(), loader().prefetch(3));
+    ahead.resume(&path, &mut batches).expect("the same data");
+    ahead.fit(&mut batches, 2).expect("it trains");
+    first.fit(&mut straight, 2).expect("it trains");
+    assert_eq!(bits(ahead.state()), bits(first.state()));
 
     files::save(&model(), &path).expect("a file");
     let text = trainer().resume(&path, &mut loader()).expect_err("only a model").to_string();
@@ -351,4 +373,86 @@ fn a_single_example_has_no_statistics() {
         "{text}"
     );
     assert_eq!(BatchNorm::new(3).predict(&Tensor::ones([1, 3])).shape(), [1, 3]);
+}
+
+fn close(model: &Model, (x, y): &Batch, context: &mut Context<'_>) -> Tensor {
+    (model.forward(x, context) - y).abs().lt(0.5).cast(DType::F64).mean()
+}
+
+#[test]
+fn a_run_that_would_learn_or_watch_nothing_does_not_begin() {
+    let folder = folder("watched");
+    let measured = |name: &str| trainer().validate(loader()).metric(name, close);
+    let wrong = [
+        (
+            trainer().early_stopping("acuracy", true, 2),
+            "\"acuracy\" is watched, but it is no metric; there are \"loss\"",
+        ),
+        (measured("close").observe("clos"), "\"clos\" is watched, but it is no metric; there are \"loss\", \"close\""),
+        (measured("close").keep_best(folder.join("best"), "far", true), "\"far\" is watched"),
+        (trainer().metric("close", close), "there are no data for the metric \"close\""),
+        (measured("a,b"), "\"a,b\" cannot be the name"),
+        (measured("a\nb"), "\"a\\nb\" cannot be the name"),
+        (measured("loss"), "\"loss\" cannot be the name"),
+        (measured("close").metric("close", close), "\"close\" cannot be the name"),
+    ];
+    for (mut trainer, text) in wrong {
+        let error = trainer.fit(&mut loader(), 2).expect_err(text);
+        assert_eq!((error.kind(), trainer.steps()), (&ErrorKind::Argument, 0));
+        assert!(error.message().contains(text), "{error}");
+    }
+    let error = trainer().fit(&mut Loader::new(data(), 64).drop_last(), 2).expect_err("no batch");
+    assert!(
+        error.message().contains("50 examples in batches of 64, in order, without a smaller last batch"),
+        "{error}"
+    );
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}
+
+#[test]
+fn the_model_of_the_best_epoch_is_kept_and_nan_is_no_best() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let folder = folder("best");
+    let path = folder.join("best.safetensors");
+    let values = [f64::NAN, 0.5, 0.9, f64::NAN, 0.7];
+    let epoch = std::sync::Arc::new(AtomicUsize::new(0));
+    let metric =
+        move |_: &Model, _: &Batch, _: &mut Context<'_>| Tensor::from(values[epoch.fetch_add(1, Ordering::Relaxed)]);
+    let trainer = trainer().validate(Loader::new(data(), 50)).metric("score", metric);
+    let mut trainer = trainer.keep_best(&path, "score", true).early_stopping("score", true, 2);
+    let mut third = None;
+    let report = trainer.fit_with(&mut loader(), 9, |report, _| {
+        if report.epoch == 3 {
+            third = Some(std::fs::read(&path).expect("the best so far"));
+        }
+        true
+    });
+    // The third epoch is the best; two more bring nothing better.
+    let report = report.expect("it trains");
+    assert_eq!((report.stopped, report.epochs.len()), (Stopped::Early, 5));
+    assert!(std::fs::read(&path).expect("a file") == third.expect("a third epoch"));
+    let mut best = model();
+    files::load(&mut best, &path).expect("a model");
+    assert_ne!(bits(&best), bits(trainer.averaged()));
+
+    // What fits is loaded; the rest is told and stays.
+    let key = &mut Key::new(7);
+    let mut wider: Model = (Linear::new(3, 8, key), BatchNorm::new(8), Tanh, Dropout::new(0.2), Linear::new(8, 2, key));
+    let before = wider.4.clone();
+    let problems = files::load_matching(&mut wider, &path).expect("a file");
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["4.weight: [1, 8] in the file, [2, 8] in the tree", "4.bias: [1] in the file, [2] in the tree"]);
+    assert_eq!((bits(&wider.0), bits(&wider.4)), (bits(&best.0), bits(&before)));
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}
+
+#[test]
+fn a_loss_that_is_nan_in_f16_only_is_traced_in_f16() {
+    let overflows = |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| {
+        let large = (model.forward(x, context) * 0.0 + 300.0).square();
+        (&large - &large).sum()
+    };
+    let batch = (Tensor::from([[1.0f32, 2.0]]), Tensor::from([[0f32]]));
+    let error = in_f16(overflows, 0.1).step(&batch).expect_err("infinity - infinity");
+    assert!(error.message().contains("first: sub") && error.line().is_some(), "{error}");
 }
