@@ -2,9 +2,10 @@
 
 use super::{ScheduledLoop, stack};
 use crate::Tensor;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::primitive::Spec;
 use crate::program::control::steps::wide;
+use wengert_core::memory::{Remembered, Verify};
 use wengert_ops::prelude::*;
 
 pub(super) struct Adjoint<'a> {
@@ -19,6 +20,22 @@ pub(super) struct Adjoint<'a> {
     carry: Vec<Tensor>,
     /// The cotangents of elements, from the last step visited to the first.
     elements: Vec<Vec<Tensor>>,
+    /// The state after the next step to be visited, if that is compared.
+    after: Vec<Remembered>,
+}
+
+impl ScheduledLoop {
+    /// An error if the state after a step is not what it was.
+    fn compare(&self, number: usize, before: &[Remembered], now: &[Tensor]) -> Result<(), Error> {
+        let differs = |(part, (before, now)): (usize, (&Remembered, &Tensor))| {
+            before.difference(&format_args!("part {part} of the state after step {number}"), now, 0.0)
+        };
+        let Some(how) = before.iter().zip(now).enumerate().find_map(differs) else { return Ok(()) };
+        let message = format!("the body did something else when it was computed again: {how}");
+        Err(Error::new(ErrorKind::Checkpoint, self.name, message).help(
+            "it must do the same for the same step and state: what changes, random keys too, is part of the state",
+        ))
+    }
 }
 
 impl<'a> Adjoint<'a> {
@@ -34,7 +51,7 @@ impl<'a> Adjoint<'a> {
             (0..of.consts).filter(|&place| active[place]).map(|place| Tensor::constant(0.0, &wide(&specs[place])));
         let elements = vec![Vec::new(); active[of.elements()..].iter().filter(|active| **active).count()];
         let (sums, carry, row_seeds) = (sums.collect(), carry.to_vec(), row_seeds.to_vec());
-        Adjoint { of, active, wanted, row_seeds, specs, sums, carry, elements }
+        Adjoint { of, active, wanted, row_seeds, specs, sums, carry, elements, after: Vec::new() }
     }
 
     /// One step back from the state before it.
@@ -43,7 +60,11 @@ impl<'a> Adjoint<'a> {
         let rows = self.row_seeds.iter().map(|seeds| seeds.select(0, at));
         let seeds: Vec<Tensor> = self.carry.iter().cloned().chain(rows).collect();
         let inputs = self.of.inputs(operands, state, number);
-        let mut found = self.of.body.pull(number, &inputs, &self.active, &seeds)?;
+        let (of, after) = (self.of, std::mem::take(&mut self.after));
+        let mut found = of.body.pull(number, &inputs, &self.active, &seeds, &mut |y| of.compare(number, &after, y))?;
+        if of.body.verify() != Verify::Off {
+            self.after = state.iter().map(|part| Remembered::of(part, of.body.verify())).collect();
+        }
         let elements = found.split_off(self.sums.len() + self.carry.len());
         self.carry = found.split_off(self.sums.len());
         for (sum, term) in self.sums.iter_mut().zip(found) {

@@ -21,7 +21,7 @@ use adjoint::Adjoint;
 use files::Files;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use wengert_core::memory::{Schedule, Snapshots};
+use wengert_core::memory::{Schedule, Snapshots, Verify};
 use wengert_ops::prelude::*;
 
 /// One step of a loop, for tensors of any level whose values can be read. Its inputs are the constants that every step reads, the state,
@@ -33,8 +33,21 @@ pub trait LoopBody: Send + Sync {
     /// Whether another step follows, if the number of steps is not known before.
     fn goes_on(&self, inputs: &[Tensor]) -> Result<bool, Error>;
 
-    /// The cotangents of the inputs marked in `active`, given those of all outputs that are floats.
-    fn pull(&self, number: usize, inputs: &[Tensor], active: &[bool], seeds: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+    /// How the next state is compared with what it was, when the step is computed again. A program does the same every time.
+    fn verify(&self) -> Verify {
+        Verify::Off
+    }
+
+    /// The cotangents of the inputs marked in `active`, given those of all outputs that are floats. If it computes the outputs again, `check`
+    /// sees them.
+    fn pull(
+        &self,
+        number: usize,
+        inputs: &[Tensor],
+        active: &[bool],
+        seeds: &[Tensor],
+        check: &mut dyn FnMut(&[Tensor]) -> Result<(), Error>,
+    ) -> Result<Vec<Tensor>, Error> {
         let places: Vec<usize> = (0..inputs.len()).filter(|&place| active[place]).collect();
         let step = |x: &Vec<Tensor>| {
             let mut all = inputs.to_vec();
@@ -43,6 +56,7 @@ pub trait LoopBody: Send + Sync {
         };
         let x: Vec<Tensor> = places.iter().map(|&place| inputs[place].clone()).collect();
         let (y, pullback) = vjp(step, &x);
+        check(&y)?;
         let mut seeds = seeds.iter();
         let seed = |y: &Tensor| match y.dtype().is_float() {
             true => seeds.next().expect("a seed for every float").clone(),

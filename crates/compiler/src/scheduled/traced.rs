@@ -29,7 +29,14 @@ impl LoopBody for TracedBody {
         Ok(Tensor::from(answer[0].numbers("while_loop")?.clone()).item() != 0.0)
     }
 
-    fn pull(&self, _number: usize, inputs: &[Tensor], active: &[bool], seeds: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+    fn pull(
+        &self,
+        _number: usize,
+        inputs: &[Tensor],
+        active: &[bool],
+        seeds: &[Tensor],
+        _check: &mut dyn FnMut(&[Tensor]) -> Result<(), Error>,
+    ) -> Result<Vec<Tensor>, Error> {
         let wish = Wish { what: "loop step back", inputs: active.to_vec(), numbers: Vec::new() };
         let back = self.body.derived(wish, |body| {
             let (specs, outputs) = (input_specs(body), output_specs(body));

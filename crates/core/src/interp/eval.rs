@@ -2,10 +2,10 @@
 
 use crate::autograd::{modes, packing};
 use crate::location;
-use crate::primitive::{Attrs, Device, Outputs, Primitive, SpecRef, Specs};
+use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::{SmallVec, smallvec};
-use wengert_kernels::pool;
+use wengert_kernels::pool::{self, OutOfMemory};
 
 /// The shape rule. Nearly all calls have one or two operands and need no list.
 #[inline]
@@ -33,41 +33,48 @@ pub fn apply_once(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor
 #[inline]
 pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
     if let Some(output) = op.eval_direct(operands) {
-        return checked(op, operands, smallvec![output]);
+        let outputs = smallvec![output];
+        checked(op, operands, &outputs)?;
+        return Ok(outputs);
     }
-    let expected = infer(op, attrs, operands)?;
+    // Results are looked into where they lie: a move right after the fields were written would wait for the writes.
+    let inferred = infer(op, attrs, operands);
+    let expected = match &inferred {
+        Ok(expected) => expected,
+        Err(_) => return inferred.map(|_| Outputs::new()),
+    };
     let device = operands.first().map_or_else(Default::default, |operand| operand.device());
-    let mut outputs = evaluated(op, device, attrs, operands, &expected)?;
-    for output in &mut outputs {
-        // A user-defined kernel may have computed with recorded tensors; its outputs must be plain values.
-        (output.link, output.slot) = (None, None);
+    let mut made = None;
+    let attempted = pool::attempt(|| made = Some(op.eval(device, attrs, operands, expected)));
+    if let Err(refused) = attempted {
+        return Err(out_of_memory(op, expected, refused));
     }
-    debug_assert!(
-        outputs.iter().map(Tensor::spec).eq(expected.iter().cloned()),
-        "{}: the kernel's outputs {outputs:?} are not what the shape rule says: {expected:?}",
-        op.name()
-    );
-    checked(op, operands, outputs)
+    let mut made = made.expect("it has run");
+    if let Ok(outputs) = &mut made {
+        for output in &mut *outputs {
+            // A user-defined kernel may have computed with recorded tensors; its outputs must be plain values.
+            (output.link, output.slot) = (None, None);
+        }
+        debug_assert!(
+            outputs.iter().map(Tensor::spec).eq(expected.iter().cloned()),
+            "{}: the kernel's outputs {outputs:?} are not what the shape rule says: {expected:?}",
+            op.name()
+        );
+        checked(op, operands, outputs)?;
+    }
+    made
 }
 
-/// The outputs of the kernel. Running out of memory is an error that names the operation and its output.
-fn evaluated(
-    op: &'static dyn Primitive,
-    device: Device,
-    attrs: &Attrs,
-    operands: &[&Tensor],
-    expected: &Specs,
-) -> Result<Outputs, Error> {
-    let outcome = pool::attempt(|| op.eval(device, attrs, operands, expected));
-    outcome.unwrap_or_else(|refused| {
-        let specs: Vec<String> = expected.iter().map(ToString::to_string).collect();
-        Err(Error::out_of_memory(op.name(), specs.join(" with "), refused))
-    })
+/// Running out of memory is an error that names the operation and its output.
+#[cold]
+fn out_of_memory(op: &'static dyn Primitive, expected: &Specs, refused: OutOfMemory) -> Error {
+    let specs: Vec<String> = expected.iter().map(ToString::to_string).collect();
+    Error::out_of_memory(op.name(), specs.join(" with "), refused)
 }
 
 /// Anomaly mode stops at the first operation that produces a NaN; inside a rule, the sweep checks the results of the rule.
 #[inline]
-fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: Outputs) -> Result<Outputs, Error> {
+fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: &Outputs) -> Result<(), Error> {
     if modes::detects_anomalies()
         && !location::is_inherited()
         && outputs.iter().any(Tensor::has_nan)
@@ -77,7 +84,7 @@ fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: Outputs) -
         return Err(Error::new(ErrorKind::Anomaly, op.name(), message)
             .help("an operand lies outside the operation's domain, or infinities cancel"));
     }
-    Ok(outputs)
+    Ok(())
 }
 
 /// The output, written over `target` if no other handle shares it, otherwise into new memory.
@@ -107,5 +114,7 @@ pub fn apply_in_place(
         return Ok(target);
     }
     let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
-    Ok(evaluated(op, target.device(), attrs, &operands, &expected)?.pop().expect("one output"))
+    let outcome = pool::attempt(|| op.eval(target.device(), attrs, &operands, &expected));
+    let outputs = outcome.unwrap_or_else(|refused| Err(out_of_memory(op, &expected, refused)));
+    Ok(outputs?.pop().expect("one output"))
 }

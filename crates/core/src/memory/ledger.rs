@@ -2,10 +2,9 @@
 
 use crate::Tensor;
 use crate::autograd::packing::{self, Origin, Purpose, Saver, save_around, with_saver};
-use crate::interp::{Node, Role};
+use crate::interp::Role;
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Primitive, Saved, Saves};
-use crate::types::Recipe;
+use crate::primitive::Saved;
 use rustc_hash::FxHashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 

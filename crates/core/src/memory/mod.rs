@@ -20,5 +20,7 @@ pub use reversal::{Invertible, LeafMap, reversed};
 pub use schedule::Schedule;
 #[doc(hidden)]
 pub use schedule::{Snapshots, part};
+#[doc(hidden)]
+pub use verify::Remembered;
 pub use verify::Verify;
 pub use wengert_kernels::pool::{PoolStatistics, reset_peak, statistics};

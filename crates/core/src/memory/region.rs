@@ -246,12 +246,19 @@ impl Region {
                 Some(format!("it saved {} values, {promised_count} before", values.len()))
             } else {
                 let mut pairs = promised.iter().zip(&found.saved_after).enumerate();
-                let other = pairs.find(|(_, (before, now))| before != now);
-                other.map(|(value, (before, now))| match (before.count, now.count) {
-                    (before, now) if before == now => {
-                        format!("the {now} operations until value {value} was saved are others than before")
-                    }
-                    (before, now) => format!("it made {now} operations until value {value} was saved, {before} before"),
+                let other = pairs.find(|(_, (before, (now, _)))| *before != now);
+                other.map(|(number, (before, (now, place)))| {
+                    let operations = match (before.count, now.count) {
+                        (before, now) if before == now => {
+                            format!("the operations until it saved value {number} are others than before")
+                        }
+                        (before, now) => {
+                            format!("it made {now} operations until it saved value {number}, {before} before")
+                        }
+                    };
+                    let before = lists.get(level).and_then(|list| list.promised.get(number));
+                    let what = before.map(|before| before.expected.replaced(*place, &values[number]));
+                    what.into_iter().fold(operations, |operations, what| format!("{operations}: {what}"))
                 })
             };
             let how = how.or_else(|| {
@@ -419,8 +426,8 @@ struct Again {
 struct Found {
     values: Vec<Tensor>,
     calls: Calls,
-    /// For each value, the calls made before it was saved.
-    saved_after: Vec<Calls>,
+    /// For each value, the calls made before it was saved, and where that was.
+    saved_after: Vec<(Calls, Place)>,
 }
 
 /// Everything promised is available: the rest of the function need not run.
@@ -435,11 +442,11 @@ impl Again {
         self.wanted.iter().position(|(wanted, _)| *wanted == level)
     }
 
-    fn add(&self, place: usize, value: &Tensor) {
+    fn add(&self, place: usize, value: &Tensor, saved_at: Place) {
         let value = if self.wanted[place].0 == 0 { value.plain() } else { Tensor { slot: None, ..value.clone() } };
         let found = &mut self.found()[place];
         found.values.push(value);
-        found.saved_after.push(found.calls);
+        found.saved_after.push((found.calls, saved_at));
     }
 
     fn end_if_complete(&self) {
@@ -458,7 +465,7 @@ impl Saver for Again {
             return Saved::keep(value);
         }
         if let Some(place) = self.place(level) {
-            self.add(place, value);
+            self.add(place, value, Place::of(purpose));
             if level != INPUTS {
                 self.end_if_complete();
                 return Saved::Nothing;
@@ -500,11 +507,12 @@ impl Saver for Again {
         if !saves.outputs.is_empty() || saves.residual {
             return;
         }
-        let operands = saves.operands.iter().map(|position| operands[position]);
-        let operands: Vec<&Tensor> = operands.filter(|operand| !is_worth_nothing(operand)).collect();
+        let operands = saves.operands.iter().map(|position| (position, operands[position]));
+        let operands: Vec<(usize, &Tensor)> = operands.filter(|(_, operand)| !is_worth_nothing(operand)).collect();
         let before = self.found()[place].values.len();
         if before + operands.len() == self.wanted[place].1.len() && !operands.is_empty() {
-            operands.into_iter().for_each(|operand| self.add(place, operand));
+            let add = |(position, operand)| self.add(place, operand, Place::operand(call.0, position));
+            operands.into_iter().for_each(add);
             self.end_if_complete();
             // Inputs of a later region are still missing: the call saves its operands itself.
             let found = &mut self.found()[place];

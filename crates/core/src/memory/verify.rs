@@ -2,6 +2,7 @@
 
 use crate::Tensor;
 use crate::autograd::packing::{Origin, Purpose};
+use crate::ground::internal::barrier::BARRIER;
 use crate::interp::{Node, Role};
 use crate::location::{self, Line};
 use crate::primitive::Spec;
@@ -55,7 +56,8 @@ impl Verify {
         f()
     }
 
-    pub(super) fn current() -> Verify {
+    #[doc(hidden)]
+    pub fn current() -> Verify {
         CURRENT.get()
     }
 }
@@ -71,8 +73,16 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// An operand of a call that is about to be made at the current line.
+    pub fn operand(call: &'static str, position: usize) -> Place {
+        let line = location::resolve(Line::caller());
+        Place { call, line, origin: Origin::Operand(position), made_by: None }
+    }
+
     pub fn of(purpose: &Purpose<'_>) -> Place {
         let call = |node: &Arc<Node>| match node.role() {
+            // An input of the second run.
+            Role::Operation if node.op().is(&BARRIER) => None,
             Role::Operation => Some((node.op().name(), node.line)),
             Role::Output(_) => node.edges()[0].as_ref().map(|call| (call.op().name(), call.line)),
             Role::Leaf => None,
@@ -95,9 +105,15 @@ impl fmt::Display for Place {
 
 /// What the second run has to save.
 pub(super) struct Expected {
+    value: Remembered,
+    place: Place,
+}
+
+/// What a second computation of a value is compared with.
+#[doc(hidden)]
+pub struct Remembered {
     spec: Spec,
     numbers: Numbers,
-    place: Place,
 }
 
 enum Numbers {
@@ -105,6 +121,12 @@ enum Numbers {
     Unknown,
     Sampled(Box<[f64]>),
     All(Tensor),
+}
+
+/// The first element, if the value has numbers.
+fn first(value: &Tensor) -> Option<f64> {
+    let numbers = value.numbers("checkpoint").ok().filter(|_| value.elements() > 0)?;
+    Some(numbers.view().at_linear::<f64>(0))
 }
 
 /// The number of elements of a value that are compared.
@@ -115,8 +137,9 @@ fn sampled(k: usize, count: usize) -> usize {
     k * count / count.min(SAMPLED)
 }
 
-impl Expected {
-    pub fn of(value: &Tensor, verify: Verify, place: Place) -> Expected {
+impl Remembered {
+    /// As much of a value as is compared.
+    pub fn of(value: &Tensor, verify: Verify) -> Remembered {
         let numbers = match (verify, value.numbers("checkpoint")) {
             (Verify::Off, _) | (_, Err(_)) => Numbers::Unknown,
             (Verify::Sampled, Ok(numbers)) => {
@@ -126,14 +149,14 @@ impl Expected {
             // Not the tensor of a transform: its record may lead back here.
             (Verify::All, Ok(numbers)) => Numbers::All(Tensor::from(numbers.clone())),
         };
-        Expected { spec: value.spec(), numbers, place }
+        Remembered { spec: value.spec(), numbers }
     }
 
-    /// How the value of the second run differs, by more than this part of it.
-    pub fn difference(&self, value: &Tensor, tolerance: f64) -> Option<String> {
-        let (spec, place) = (value.spec(), self.place);
+    /// How the value, called `what`, differs when it is computed again, by more than this part of it.
+    pub fn difference(&self, what: &dyn fmt::Display, value: &Tensor, tolerance: f64) -> Option<String> {
+        let spec = value.spec();
         if spec != self.spec {
-            return Some(format!("{place} is {spec}, and was {}", self.spec));
+            return Some(format!("{what} is {spec}, and was {}", self.spec));
         }
         let now = value.numbers("checkpoint").ok()?.view();
         let count = value.elements();
@@ -152,6 +175,32 @@ impl Expected {
                 pairs.into_iter().find(|(_, was, is)| !is_same(*was, *is))
             }
         }?;
-        Some(format!("element {element} of {place} is {is:?}, and was {was:?}"))
+        Some(format!("element {element} of {what} is {is:?}, and was {was:?}"))
+    }
+}
+
+impl Expected {
+    pub fn of(value: &Tensor, verify: Verify, place: Place) -> Expected {
+        Expected { value: Remembered::of(value, verify), place }
+    }
+
+    /// What was saved, and what `place` saves instead of it.
+    pub fn replaced(&self, place: Place, value: &Tensor) -> String {
+        let was = match &self.value.numbers {
+            Numbers::Unknown => None,
+            Numbers::Sampled(numbers) => numbers.first().copied(),
+            Numbers::All(before) => first(before),
+        };
+        let shown = |place: Place, spec: &Spec, first: Option<f64>| {
+            let first = first.map_or_else(String::new, |number| format!(" that begins with {number:?}"));
+            format!("{place}, {spec}{first}")
+        };
+        let now = shown(place, &value.spec(), first(value));
+        format!("it is {now}, and was {}", shown(self.place, &self.value.spec, was))
+    }
+
+    /// How the value of the second run differs, by more than this part of it.
+    pub fn difference(&self, value: &Tensor, tolerance: f64) -> Option<String> {
+        self.value.difference(&self.place, value, tolerance)
     }
 }

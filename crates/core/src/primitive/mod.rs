@@ -302,11 +302,36 @@ fn viewed_or_run(
     {
         return Ok(smallvec![viewed]);
     }
-    let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
-    let (results, done) = Tensor::build_all(outputs, |outputs| run(&views, outputs));
-    match done? {
-        true => Ok(results),
-        false => Err(missing_rule(name, "run", "evaluated")),
+    let fill = |outs: &mut [Out<'_>]| {
+        with_views(operands, &mut |views| match run(views, outs)? {
+            true => Ok(()),
+            false => Err(missing_rule(name, "run", "evaluated")),
+        })
+    };
+    match outputs {
+        [output] => {
+            let mut tensor = Tensor::blank(output);
+            fill(&mut [tensor.out()])?;
+            Ok(smallvec![tensor])
+        }
+        _ => {
+            let (results, done) = Tensor::build_all(outputs, fill);
+            done.map(|()| results)
+        }
+    }
+}
+
+/// Calls `f` with the views of some tensors. Nearly all calls have one or two operands, whose views are written where they are read: in a
+/// list, each would be moved right after its fields were written.
+#[inline]
+fn with_views(tensors: &[&Tensor], f: &mut dyn FnMut(&[View<'_>]) -> Result<(), Error>) -> Result<(), Error> {
+    match tensors {
+        [x] => f(&[x.value.view()]),
+        [x, y] => f(&[x.value.view(), y.value.view()]),
+        _ => {
+            let views: SmallVec<[View<'_>; 4]> = tensors.iter().map(|tensor| tensor.value.view()).collect();
+            f(&views)
+        }
     }
 }
 

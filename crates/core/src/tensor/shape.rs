@@ -223,13 +223,14 @@ impl Layout {
     /// Row-major from the start of the buffer.
     #[doc(hidden)]
     pub fn contiguous(shape: Shape) -> Layout {
-        let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.rank());
+        // Strides are written where they stay: a move right after that would wait for it.
+        let mut layout = Layout { strides: SmallVec::from_elem(0, shape.rank()), shape, offset: 0 };
         let mut stride = 1;
-        for axis in (0..shape.rank()).rev() {
-            strides[axis] = stride;
-            stride *= shape[axis] as isize;
+        for (own, size) in layout.strides.iter_mut().zip(layout.shape.iter()).rev() {
+            *own = stride;
+            stride *= *size as isize;
         }
-        Layout { shape, strides, offset: 0 }
+        layout
     }
 
     /// Whether the elements lie row-major without gaps (axes of size one may have any stride).

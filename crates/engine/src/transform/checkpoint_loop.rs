@@ -4,7 +4,7 @@ use super::custom::{expect_form, form_of, specs_of};
 use crate::error::OrRaise;
 use crate::interp::custom::captured;
 use crate::location::{self, Line};
-use crate::memory::Schedule;
+use crate::memory::{Schedule, Verify};
 use crate::tensor::Value;
 use crate::{Error, Tensor, Tree};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use wengert_core::primitive::Spec;
 /// `schedule` says and runs the body again for the others, so its memory does not grow with the number of steps. With [`Schedule::All`] it
 /// is the plain loop.
 ///
-/// The body may do anything, and must do the same for the same step and state. Whatever is differentiated is part of the state: weights too,
+/// The body may do anything, and must do the same for the same step and state; what it computes again is compared with what it was, as
+/// [`Verify`] says. Whatever is differentiated is part of the state: weights too,
 /// which the body returns as they are, without a copy. A captured tensor that needs a gradient is an error. The state keeps its structure,
 /// shapes and dtypes.
 ///
@@ -43,7 +44,7 @@ where
         return (0..steps).fold(state.map_leaves(Tensor::clone), |state, step| body(step, &state));
     }
     let operands: Vec<Tensor> = state.leaves().into_iter().cloned().collect();
-    let rust = RustBody { form: form_of(state), specs: specs_of(state), body };
+    let rust = RustBody { form: form_of(state), specs: specs_of(state), verify: Verify::current(), body };
     let scheduled = ScheduledLoop {
         name: NAME,
         body: Arc::new(rust),
@@ -64,6 +65,7 @@ const NAME: &str = "checkpoint_loop";
 struct RustBody<T, F> {
     form: T,
     specs: Vec<Spec>,
+    verify: Verify,
     body: F,
 }
 
@@ -88,6 +90,10 @@ where
             (None, Some(level)) => Err(captured(NAME, level)),
             _ => Ok(next),
         }
+    }
+
+    fn verify(&self) -> Verify {
+        self.verify
     }
 
     fn goes_on(&self, _inputs: &[Tensor]) -> Result<bool, Error> {

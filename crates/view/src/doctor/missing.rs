@@ -8,10 +8,10 @@ pub(super) fn findings(trial: &Trial) -> Vec<Finding> {
     // The records below each operand at which gradients stop.
     let cut: Vec<(&GradientStop, Tape)> = trial.stops.iter().map(|stop| (stop, Tape::of(&stop.operand))).collect();
     let without = |parameter: &&Parameter| !parameter.is_frozen && parameter.leaf.grad().is_none();
-    trial.parameters.iter().filter(without).map(|parameter| finding(parameter, &cut)).collect()
+    trial.parameters.iter().filter(without).map(|parameter| finding(trial, parameter, &cut)).collect()
 }
 
-fn finding(parameter: &Parameter, cut: &[(&GradientStop, Tape)]) -> Finding {
+fn finding(trial: &Trial, parameter: &Parameter, cut: &[(&GradientStop, Tape)]) -> Finding {
     let name = &parameter.name;
     let parameters = vec![name.clone()];
     if !parameter.leaf.dtype().is_float() {
@@ -19,7 +19,7 @@ fn finding(parameter: &Parameter, cut: &[(&GradientStop, Tape)]) -> Finding {
             fault: Fault::Integer,
             parameters,
             operation: None,
-            line: None,
+            line: Some(trial.line()),
             message: format!("`{name}` is {}, which has no gradient", parameter.leaf.spec()),
             suggestion: "freeze it, mark its field #[tree(static)], or cast it to a float".to_string(),
         };
@@ -42,7 +42,7 @@ fn finding(parameter: &Parameter, cut: &[(&GradientStop, Tape)]) -> Finding {
             fault: Fault::Unused,
             parameters,
             operation: None,
-            line: None,
+            line: Some(trial.line()),
             message: format!("the loss does not depend on `{name}`"),
             suggestion: "use it, or remove it; a number read with item() or to_vec() is a constant".to_string(),
         },

@@ -2,6 +2,7 @@
 
 use super::finding::{Fault, Finding};
 use super::trial::{Parameter, Trial};
+use wengert_engine::Line;
 
 pub(super) fn findings(trial: &Trial, tied: &[[String; 2]]) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -10,7 +11,7 @@ pub(super) fn findings(trial: &Trial, tied: &[[String; 2]]) -> Vec<Finding> {
             let names = [&one.name, &other.name];
             let is_declared = tied.iter().any(|pair| names.iter().all(|name| pair.contains(name)));
             if !is_declared && shares(one, other) {
-                found.push(finding(one, other));
+                found.push(finding(one, other, trial.first_use(other)));
             }
         }
     }
@@ -27,12 +28,12 @@ fn shares(one: &Parameter, other: &Parameter) -> bool {
         && one.as_bytes().as_ptr() == other.as_bytes().as_ptr()
 }
 
-fn finding(one: &Parameter, other: &Parameter) -> Finding {
+fn finding(one: &Parameter, other: &Parameter, line: Line) -> Finding {
     Finding {
         fault: Fault::Shared,
         parameters: vec![one.name.clone(), other.name.clone()],
         operation: None,
-        line: None,
+        line: Some(line),
         message: format!("`{}` and `{}` are the same tensor, with a gradient for each place", one.name, other.name),
         suggestion: "keep it in one field if it is one parameter; otherwise declare it with Doctor::tied".to_string(),
     }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use wengert_engine::autograd::{Backward, GradientStop, Tape, TapeRow, record_stops, record_values};
-use wengert_engine::{Error, ErrorKind, Tensor, Tree, TreePath, catch};
+use wengert_engine::{Error, ErrorKind, Line, Tensor, Tree, TreePath, catch};
 
 /// A leaf of the tree.
 pub(super) struct Parameter {
@@ -26,10 +26,14 @@ pub(super) struct Trial {
     reached: Vec<Vec<u64>>,
     /// For each record of a call with several outputs, the records of these: their positions and places.
     outputs: FxHashMap<usize, Vec<(usize, usize)>>,
+    /// Where the trial was asked for.
+    called_at: Line,
 }
 
 impl Trial {
+    #[track_caller]
     pub fn new<P: Tree>(loss: impl Fn(&P) -> Tensor, parameters: &P) -> Result<Trial, Error> {
+        let called_at = Line::caller();
         let mut list = Vec::new();
         let run = parameters.map(&mut TreePath::root(), &mut |path, given| {
             let plain = given.plain();
@@ -52,7 +56,7 @@ impl Trial {
         let places: FxHashMap<String, usize> =
             tape.rows().iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
         let (reached, outputs) = (Vec::new(), FxHashMap::default());
-        let mut trial = Trial { loss, tape, stops, parameters: list, places, reached, outputs };
+        let mut trial = Trial { loss, tape, stops, parameters: list, places, reached, outputs, called_at };
         trial.reached = trial.reach();
         trial.outputs = trial.several_outputs();
         Ok(trial)
@@ -119,6 +123,18 @@ impl Trial {
                 Some(Step { row, position, operand, adjoint, contribution })
             })
         })
+    }
+
+    /// The line where the loss is computed; without a record of it, where it was examined.
+    pub fn line(&self) -> Line {
+        self.tape.rows().last().map_or(self.called_at, |row| row.line)
+    }
+
+    /// The line of the first operation on a parameter, or that of the loss if there is none.
+    pub fn first_use(&self, parameter: &Parameter) -> Line {
+        let rows = self.tape.rows();
+        let uses = |row: &&TapeRow| self.operands(row).flatten().any(|place| rows[place].is_of(&parameter.leaf));
+        rows.iter().find(uses).map_or_else(|| self.line(), |row| row.line)
     }
 
     /// Whether a record is a leaf.

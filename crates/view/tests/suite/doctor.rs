@@ -62,19 +62,21 @@ fn a_branch_under_no_grad() {
 #[test]
 fn an_unused_parameter() {
     let x = input();
-    let diagnosis = doctor(|(a, _, c): &Layers| x.matmul(a).tanh().matmul(c).square().mean(), &layers());
-    let finding = only(&diagnosis);
-    assert_eq!((finding.fault, &finding.parameters[..]), (Fault::Unused, &["1".to_string()][..]));
+    let line = line!() + 1;
+    let loss = |(a, _, c): &Layers| x.matmul(a).tanh().matmul(c).square().mean();
+    is(&doctor(loss, &layers()), Fault::Unused, line, &["1"]);
+    // A loss that depends on nothing has no record: the line is that of the call.
+    let (line, diagnosis) = (line!(), doctor(|_: &Tensor| Tensor::from(1.0), &Tensor::from([1.0])));
+    is(&diagnosis, Fault::Unused, line, &[""]);
 }
 
 #[test]
 fn an_integer_parameter() {
     let x = input();
     let model = (Tensor::randn([8, 2], 0), Tensor::from([3i64, 4]));
+    let line = line!() + 1;
     let loss = |(w, shift): &(Tensor, Tensor)| (x.matmul(w) + shift.cast(DType::F64)).square().mean();
-    let diagnosis = doctor(loss, &model);
-    let finding = only(&diagnosis);
-    assert_eq!((finding.fault, &finding.parameters[..]), (Fault::Integer, &["1".to_string()][..]));
+    is(&doctor(loss, &model), Fault::Integer, line, &["1"]);
 }
 
 #[test]
@@ -145,13 +147,16 @@ fn a_rule_with_a_wrong_sign() {
 #[test]
 fn a_parameter_in_two_places_is_a_note() {
     let (x, (a, _, c)) = (input(), layers());
-    let loss = |(a, b, c): &Layers| x.matmul(a).tanh().matmul(b).tanh().matmul(c).square().mean();
+    let line = line!() + 3;
+    let loss = |(a, b, c): &Layers| {
+        let hidden = x.matmul(a).tanh();
+        hidden.matmul(b).tanh().matmul(c).square().mean()
+    };
     let diagnosis = doctor(loss, &(a.clone(), a.clone(), c.clone()));
     assert!(diagnosis.is_healthy() && diagnosis.findings().len() == 1, "{diagnosis}");
-    assert_eq!(
-        (diagnosis.findings()[0].fault, &diagnosis.findings()[0].parameters[..]),
-        (Fault::Shared, &["0".to_string(), "1".to_string()][..])
-    );
+    let finding = &diagnosis.findings()[0];
+    assert_eq!((finding.fault, finding.line.map(|found| found.line())), (Fault::Shared, Some(line)), "{diagnosis}");
+    assert_eq!(finding.parameters, ["0", "1"]);
     assert!(Doctor::new().tied("0", "1").run(loss, &(a.clone(), a, c)).findings().is_empty());
 }
 
@@ -206,11 +211,16 @@ fn nothing_is_found_in_healthy_networks() {
 
 #[test]
 fn a_report_is_data_too() {
-    let diagnosis = doctor(|(a, _): &(Tensor, Tensor)| a.square().sum(), &(Tensor::from(1.0), Tensor::from(2.0)));
+    let line = line!() + 1;
+    let loss = |(a, _): &(Tensor, Tensor)| a.square().sum();
+    let diagnosis = doctor(loss, &(Tensor::from(1.0), Tensor::from(2.0)));
+    let place = diagnosis.findings()[0].line.expect("a line");
+    assert_eq!(place.line(), line);
     assert_eq!(
         diagnosis.json(),
-        r#"{"loss":1.0,"parameters":2,"findings":[{"fault":"unused","note":false,"parameters":["1"],"operation":null,"line":null,"#
+        r#"{"loss":1.0,"parameters":2,"findings":[{"fault":"unused","note":false,"parameters":["1"],"operation":null,"#
             .to_string()
+            + &format!(r#""line":"{place}","#)
             + r#""message":"the loss does not depend on `1`","suggestion":"use it, or remove it; a number read with item() or to_vec() is a constant"}]}"#
     );
 }

@@ -383,7 +383,7 @@ fn operations_that_the_first_run_did_not_make_are_an_error() {
     let y = checkpoint(f)(&x).sum();
     let error = catch(|| y.backward()).unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Checkpoint);
-    assert!(error.message().contains("it made 2 operations until value 0 was saved, 1 before"), "{error}");
+    assert!(error.message().contains("it made 2 operations until it saved value 0, 1 before: it is "), "{error}");
     assert_eq!(runs.load(Ordering::Relaxed), 2);
     assert!(x.grad().is_none());
 }
@@ -409,4 +409,8 @@ fn a_second_run_with_other_operations_or_attributes_is_an_error() {
     ] {
         assert!(matches!(error.kind(), ErrorKind::Checkpoint), "{error}");
     }
+    let error = catch(|| grad(checkpoint(other_function()))(&x)).unwrap_err();
+    let (now, before) = error.message().split_once(", and was ").expect("what it was");
+    assert!(now.contains("operand 0 of cos at ") && now.ends_with("f64[2] that begins with 0.3"), "{error}");
+    assert!(before.contains("operand 0 of sin at ") && before.contains("checkpoints.rs"), "{error}");
 }

@@ -361,3 +361,25 @@ fn the_discrete_adjoint_of_an_equation_can_keep_few_states() {
     let none = Ode::new().schedule(Schedule::Online { snapshots: 0 });
     assert_eq!(catch(|| energy(&point, &none)).unwrap_err().kind(), &ErrorKind::Argument);
 }
+
+#[test]
+fn a_body_that_does_something_else_when_it_is_computed_again_is_an_error() {
+    use wengert::memory::Verify;
+    let fickle = || {
+        let calls = AtomicUsize::new(0);
+        move |_: usize, x: &Tensor| x.sin() + calls.fetch_add(1, Ordering::Relaxed) as f64 * 1e-9
+    };
+    let x = Tensor::from([0.3, 0.7]);
+    for schedule in [Schedule::Binomial { snapshots: 3 }, Schedule::Online { snapshots: 3 }] {
+        let run = || grad(|x: &Tensor| checkpoint_loop(20, x, fickle(), &schedule).sum())(&x);
+        let error = catch(run).expect_err("every call gives another state");
+        assert_eq!((error.kind(), error.operation()), (&ErrorKind::Checkpoint, "checkpoint_loop"));
+        assert!(error.message().contains("element 0 of part 0 of the state after step 18 is "), "{error}");
+        assert!(error.message().contains(", and was ") && error.line().is_some(), "{error}");
+        assert!(catch(|| Verify::Off.within(run)).is_ok(), "nothing is compared");
+    }
+    let steady = |x: &Tensor| {
+        Verify::All.within(|| checkpoint_loop(20, x, |_, x: &Tensor| x.sin(), &Schedule::Online { snapshots: 3 }).sum())
+    };
+    assert_eq!(grad(steady)(&x), grad(|x: &Tensor| (0..20).fold(x.clone(), |x, _| x.sin()).sum())(&x));
+}
