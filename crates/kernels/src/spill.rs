@@ -172,9 +172,14 @@ impl SpillFile {
         file.seek(SeekFrom::Start(record.position)).map_err(refused)?;
         file.read_exact(into).map_err(refused)?;
         if checksum(into) != record.checksum {
-            return Err(SpillError { path: self.path.clone(), fault: Fault::Altered { position: record.position } });
+            return Err(self.altered(record));
         }
         Ok(())
+    }
+
+    /// The error for a record whose bytes are others than those that were written.
+    pub fn altered(&self, record: Record) -> SpillError {
+        SpillError { path: self.path.clone(), fault: Fault::Altered { position: record.position } }
     }
 
     /// Gives the space of a record back. It must not be read again.

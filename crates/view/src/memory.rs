@@ -4,7 +4,7 @@ use crate::Plot;
 use crate::json::{array, object, optional, string};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use wengert_engine::autograd::{Timing, record_times};
+use wengert_engine::autograd::{Tape, Timing, record_times};
 use wengert_engine::memory::{SavedValue, record_saved, statistics};
 use wengert_engine::{Line, Tensor};
 
@@ -130,7 +130,7 @@ impl MemoryReport {
         lines
     }
 
-    /// Why the memory of a tensor stays alive without its handles: which records keep it, and for what.
+    /// Why the memory of a tensor stays alive: which records keep it, and for what; then its handle, with the line that made it.
     ///
     /// ```standalone_crate
     /// use wengert::prelude::*;
@@ -138,9 +138,18 @@ impl MemoryReport {
     /// let (y, report) = wengert_view::memory_report(|| { let y = x.exp(); y.sin(); y });
     /// let why = report.why_alive(&y);
     /// assert!(why[0].starts_with("kept by exp for its output") && why[1].starts_with("kept by sin for its operand 0"));
+    /// assert!(why[2].starts_with("held by a handle made by exp at "));
     /// ```
     pub fn why_alive(&self, tensor: &Tensor) -> Vec<String> {
-        self.saved.iter().filter(|value| value.is_of(tensor)).map(reason).collect()
+        let tape = Tape::of(tensor);
+        let handle = match tape.rows().last().filter(|row| row.is_of(tensor)) {
+            Some(row) => {
+                let name = row.operation.split(['(', '[', ' ']).next().unwrap_or_default();
+                format!("held by a handle made by {name} at {}", row.line)
+            }
+            None => "held by a handle that no record made".to_string(),
+        };
+        self.saved.iter().filter(|value| value.is_of(tensor)).map(reason).chain([handle]).collect()
     }
 
     /// Live bytes over time as a picture.

@@ -67,6 +67,8 @@ pub struct PlacedLoop {
     pub reads: Vec<Span>,
     /// The bytes of each output.
     pub writes: Vec<Span>,
+    /// The variable of the program that each output is, by its number.
+    pub variables: Vec<usize>,
     /// The equations of the program that it computes.
     pub equations: Vec<usize>,
 }

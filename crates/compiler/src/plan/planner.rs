@@ -32,6 +32,7 @@ impl Plan {
         let placed = |LoopStep { body, operands, outputs, equations }: LoopStep| PlacedLoop {
             body,
             reads: spans(operands),
+            variables: outputs.iter().map(|var| var.index()).collect(),
             writes: spans(outputs),
             equations,
         };

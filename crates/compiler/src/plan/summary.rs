@@ -48,7 +48,8 @@ pub struct PlanSummary {
 /// use wengert::prelude::*;
 /// use wengert::WorkspacePiece;
 /// let plan = compile(|x: &Tensor| x.matmul(x).matmul(x)).plan(&Tensor::zeros([16, 16]));
-/// assert_eq!(plan.pieces()[0], WorkspacePiece { start: 0, bytes: 8 * 16 * 16, first: 0, last: plan.kernels() - 1 });
+/// let bytes = 8 * 16 * 16;
+/// assert_eq!(plan.pieces()[0], WorkspacePiece { start: 0, bytes, variable: Some(1), first: 0, last: plan.kernels() - 1 });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkspacePiece {
@@ -56,6 +57,8 @@ pub struct WorkspacePiece {
     pub start: usize,
     /// The number of bytes.
     pub bytes: usize,
+    /// The variable of the program that fills them, 3 for `v3`; `None` for the scratch memory of a loop and for copies.
+    pub variable: Option<usize>,
     /// The kernel that writes them.
     pub first: usize,
     /// The last kernel that reads them.
@@ -310,7 +313,7 @@ impl Plan {
             updates: self.updates.clone(),
             target: Target::CPU,
             kernels: self.kernels(program),
-            pieces: self.pieces(),
+            pieces: self.pieces(program),
             workspace_bytes: self.arena,
             constant_bytes: bytes(&mut program.captures().iter().map(|(var, _)| var)),
             input_bytes: bytes(&mut program.inputs().iter()),
@@ -340,9 +343,9 @@ impl Plan {
             let mut operands: Vec<Var> = old.filter_map(|span| given.get(&span.region).copied()).collect();
             operands.sort_unstable();
             operands.dedup();
-            let writes = step.writes();
-            let results = writes.iter().filter_map(|span| outputs.get(&span.region).copied()).collect();
-            written.extend(writes.into_iter().map(|span| (span, number)));
+            let writes = step.writes(program).into_iter().map(|(span, _)| span);
+            let results = writes.clone().filter_map(|span| outputs.get(&span.region).copied()).collect();
+            written.extend(writes.map(|span| (span, number)));
             let equations = step.loops().iter().flat_map(|one| one.equations.iter().copied()).collect();
             let (call, loop_bytes) = (step.equation(), step.loop_bytes());
             kernels.push(Kernel { text: step.text(program), equations, sources, operands, results, call, loop_bytes });
@@ -352,19 +355,19 @@ impl Plan {
 
     /// The workspace over time: a piece lasts from the kernel that writes it to the last one that reads it, or to the one before it is
     /// overwritten in place.
-    fn pieces(&self) -> Vec<WorkspacePiece> {
+    fn pieces(&self, program: &Program) -> Vec<WorkspacePiece> {
         let mut pieces: Vec<WorkspacePiece> = Vec::new();
         let mut written: FxHashMap<Span, usize> = FxHashMap::default();
-        let is_workspace = |span: &Span| span.region == ARENA && span.length > 0;
+        let is_workspace = |(span, _): &(Span, _)| span.region == ARENA && span.length > 0;
         for (number, step) in self.steps.iter().enumerate() {
             for piece in step.reads().iter().filter_map(|span| written.get(span)) {
                 pieces[*piece].last = number;
             }
             let scratch = match step {
-                Placed::Flow { scratch, .. } => Some(*scratch),
+                Placed::Flow { scratch, .. } => Some((*scratch, None)),
                 _ => None,
             };
-            for span in step.writes().into_iter().chain(scratch).filter(is_workspace) {
+            for (span, variable) in step.writes(program).into_iter().chain(scratch).filter(is_workspace) {
                 let old = written.get(&span).map(|piece| &mut pieces[*piece]);
                 // A call and the loop behind it write the same bytes.
                 if old.as_ref().is_some_and(|old| old.first == number) {
@@ -374,7 +377,8 @@ impl Plan {
                     old.last = old.last.min(number - 1);
                 }
                 written.insert(span, pieces.len());
-                pieces.push(WorkspacePiece { start: span.start, bytes: span.length, first: number, last: number });
+                let Span { start, length: bytes, .. } = span;
+                pieces.push(WorkspacePiece { start, bytes, variable, first: number, last: number });
             }
         }
         pieces
@@ -435,13 +439,20 @@ impl Placed {
         called.into_iter().chain(looped.filter(|span| Some(*span) != result)).collect()
     }
 
-    fn writes(&self) -> Vec<Span> {
-        let called: Vec<Span> = match self {
+    fn writes(&self, program: &Program) -> Vec<(Span, Option<usize>)> {
+        let called: Vec<(Span, Option<usize>)> = match self {
             Placed::Loops(_) => Vec::new(),
-            Placed::Call { writes, .. } | Placed::Flow { writes, .. } => writes.iter().map(|(span, _)| *span).collect(),
-            Placed::Copy { write, .. } => vec![*write],
+            Placed::Call { writes, equation, .. } | Placed::Flow { writes, equation, .. } => {
+                let outputs = program.equations()[*equation].outputs.iter().map(|var| Some(var.index()));
+                writes.iter().map(|(span, _)| *span).zip(outputs).collect()
+            }
+            Placed::Copy { write, .. } => vec![(*write, None)],
         };
-        called.into_iter().chain(self.loops().iter().flat_map(|one| one.writes.iter().copied())).collect()
+        let of_loop = |one: &PlacedLoop| {
+            let variables = one.variables.iter().map(|number| Some(*number));
+            one.writes.iter().copied().zip(variables).collect::<Vec<_>>()
+        };
+        called.into_iter().chain(self.loops().iter().flat_map(of_loop)).collect()
     }
 
     fn text(&self, program: &Program) -> String {

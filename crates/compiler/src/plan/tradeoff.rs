@@ -17,8 +17,9 @@ pub struct Tradeoff {
     pub seconds: f64,
 }
 
-/// The number of budgets that are tried.
-const BUDGETS: usize = 8;
+/// The number of points of a curve, if there are so many plans, and of the budgets that are tried for it.
+const POINTS: usize = 8;
+const MOST_TRIALS: usize = 24;
 
 impl PlanSummary {
     /// What a call would need under budgets from the least that fits to as much as it wants, in the order of bytes. Times are measured ones,
@@ -41,20 +42,37 @@ impl PlanSummary {
             let (program, bytes) = towards((*self.before).clone(), &self.updates, budget, &self.target);
             Tradeoff { bytes, flops: program.cost().flops, seconds: per_flop * work(&program) }
         };
-        let (least, most) = (under(0), under(usize::MAX));
-        let between = (1..BUDGETS - 1).map(|k| least.bytes + (most.bytes - least.bytes) * k / (BUDGETS - 1));
-        let mut curve: Vec<Tradeoff> = between.map(under).chain([least, most]).collect();
-        curve.sort_by(|a, b| (a.bytes, a.flops).partial_cmp(&(b.bytes, b.flops)).expect("costs are numbers"));
-        // A plan that needs more of both than another one is no choice.
-        let mut fewest = f64::INFINITY;
-        curve.retain(|point| {
-            let is_choice = point.flops < fewest || point.bytes == most.bytes;
-            fewest = fewest.min(point.flops);
-            is_choice
-        });
-        curve.dedup_by_key(|point| point.bytes);
+        let most = under(usize::MAX);
+        let mut curve = vec![under(0), most];
+        let mut gaps = vec![(curve[0].bytes, most.bytes)];
+        for _ in 0..MOST_TRIALS {
+            choices(&mut curve, most.bytes);
+            // The widest gap that no trial has shown to be empty.
+            let Some(widest) = (0..gaps.len()).max_by_key(|&place| gaps[place].1 - gaps[place].0) else { break };
+            if curve.len() >= POINTS {
+                break;
+            }
+            let (from, to) = gaps.swap_remove(widest);
+            let middle = from + (to - from) / 2;
+            let found = under(middle);
+            curve.push(found);
+            gaps.extend([(from, found.bytes), (middle, to)].into_iter().filter(|(from, to)| from + 1 < *to));
+        }
+        choices(&mut curve, most.bytes);
         curve
     }
+}
+
+/// Sorts plans by bytes, and drops those that need more of both bytes and operations than another one; `most` stays.
+fn choices(curve: &mut Vec<Tradeoff>, most: usize) {
+    curve.sort_by(|a, b| (a.bytes, a.flops).partial_cmp(&(b.bytes, b.flops)).expect("costs are numbers"));
+    curve.dedup_by_key(|point| point.bytes);
+    let mut fewest = f64::INFINITY;
+    curve.retain(|point| {
+        let is_choice = point.flops < fewest || point.bytes == most;
+        fewest = fewest.min(point.flops);
+        is_choice
+    });
 }
 
 /// The time of a floating-point operation in a product, measured once.

@@ -2,6 +2,7 @@
 //! calls whose inputs are computed from their outputs, and schedules for the states of loops.
 
 mod budget;
+mod compression;
 mod ledger;
 mod offload;
 mod region;

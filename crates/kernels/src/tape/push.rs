@@ -39,8 +39,9 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
         return push1(value, partials[1], y, stop);
     }
     // A square: one argument less to write, and to wait for in the sweep. (An infinite adjoint of x - x gives NaN, as everywhere.)
-    if x == y && partials != [1.0, -1.0] {
-        return push1(value, partials[0] + partials[1], x, stop);
+    let both = partials[0] + partials[1];
+    if x == y && both != 0.0 {
+        return push1(value, both, x, stop);
     }
     let tape = Tape::here();
     let index = tape.next.get();

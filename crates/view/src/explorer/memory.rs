@@ -24,6 +24,8 @@ struct Piece {
     /// The first step, and the one after the last.
     first: usize,
     end: usize,
+    /// What it holds, as in the text of the program; empty if it is the value of the node.
+    variable: String,
 }
 
 impl Memory {
@@ -40,7 +42,14 @@ impl Memory {
                     continue;
                 }
                 let end = nodes.len() + reverse + 1;
-                pieces.push(Piece { node: of.unwrap_or(place), start, bytes: *bytes, first: place, end });
+                pieces.push(Piece {
+                    node: of.unwrap_or(place),
+                    start,
+                    bytes: *bytes,
+                    first: place,
+                    end,
+                    variable: String::new(),
+                });
                 start += bytes;
             }
         }
@@ -59,15 +68,18 @@ impl Memory {
         };
         let piece = |piece: &wengert_engine::WorkspacePiece| {
             let (node, end) = (head(piece.first)?, end(piece.last)?);
-            Some(Piece { node, start: piece.start, bytes: piece.bytes, first: node, end })
+            let variable = piece.variable.map_or_else(|| "scratch".to_string(), |number| format!("v{number}"));
+            Some(Piece { node, start: piece.start, bytes: piece.bytes, first: node, end, variable })
         };
         let pieces: Vec<Piece> = plan.pieces().iter().map(piece).collect::<Option<_>>()?;
         (!pieces.is_empty()).then_some(Memory { title: "Workspace of a call", pieces })
     }
 
     pub fn json(&self) -> String {
-        let piece = |Piece { node, start, bytes, first, end }: &Piece| {
-            row([node, start, bytes, first, end].iter().map(ToString::to_string).collect())
+        let piece = |Piece { node, start, bytes, first, end, variable }: &Piece| {
+            let numbers = [node, start, bytes, first, end].into_iter().map(ToString::to_string);
+            let variable = (!variable.is_empty()).then(|| string(variable));
+            row(numbers.chain(variable).collect())
         };
         object(&[("title", string(self.title)), ("pieces", array(self.pieces.iter().map(piece)))])
     }

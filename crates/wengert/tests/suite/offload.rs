@@ -70,6 +70,38 @@ fn gradients_have_the_same_bits_and_the_file_is_removed() {
 }
 
 #[test]
+fn compressed_values_take_less_space_and_have_the_same_bits() {
+    let folder = Folder::new("compressed");
+    let threshold = Threshold::bytes(1 << 10);
+    let written = |threshold, loss: &dyn Fn() -> Tensor| {
+        let loss = offload(&folder.0, threshold, loss);
+        let length = folder.files().iter().map(|path| fs::metadata(path).unwrap().len()).sum::<u64>();
+        loss.backward();
+        drop(loss);
+        assert!(folder.becomes_empty());
+        length
+    };
+    for dtype in [DType::F64, DType::F32, DType::BF16] {
+        let x = leaf().detach().cast(dtype).require_grad();
+        // Half of all numbers are zeros.
+        let loss = || (0..4).fold(x.clone(), |y, _| (y.relu() * &x).relu().square()).sum();
+        loss().backward();
+        let expected = x.take_grad().unwrap();
+        let raw = written(threshold, &loss);
+        assert_eq!(x.take_grad().unwrap(), expected);
+        let small = written(threshold.compressed(), &loss);
+        assert_eq!(x.take_grad().unwrap(), expected, "{dtype}");
+        assert!(small < raw * 3 / 4, "{dtype}: {small} of {raw} bytes");
+    }
+    let x = Tensor::randn([64, 64], 3).require_grad();
+    let loss = || (0..4).fold(x.clone(), |y, _| y.sin().exp()).sum();
+    loss().backward();
+    let expected = x.take_grad().unwrap();
+    written(threshold.compressed(), &loss);
+    assert_eq!(x.take_grad().unwrap(), expected);
+}
+
+#[test]
 fn the_backward_pass_may_come_later_and_twice() {
     let (folder, x) = (Folder::new("later"), leaf());
     let expected = plain(&x);

@@ -163,7 +163,7 @@ const sheets = data.sheets.map((sheet) => {
     },
     memory: sheet.memory && {
       title: sheet.memory.title,
-      pieces: sheet.memory.pieces.map(([node, start, bytes, first, end]) => ({ node, start, bytes, first, end })),
+      pieces: sheet.memory.pieces.map(([node, start, bytes, first, end, variable]) => ({ node, start, bytes, first, end, variable })),
     },
   };
 });

@@ -77,7 +77,7 @@ function startMemory() {
   canvas.addEventListener("pointermove", (event) => {
     const found = pieceAt(event);
     canvas.style.cursor = found ? "pointer" : "";
-    canvas.title = found ? `${found.node.label}: ${byteText(found.piece.bytes)}` : "";
+    canvas.title = found ? [found.node.label, found.piece.variable, byteText(found.piece.bytes)].filter(Boolean).join(" · ") : "";
     update({ hovered: found?.node ?? null });
   });
   canvas.addEventListener("pointerleave", () => update({ hovered: null }));
