@@ -62,7 +62,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<f64, Failure> {
     }
     writeln!(out, "  {nats:.3} nats for each character of the last tenth, which it never saw\n")?;
     if !options.quiet {
-        writeln!(out, "{}", written(trainer.averaged(), &vocabulary, 500, &mut Key::new(options.seed)))?;
+        writeln!(out, "{}", written(trainer.averaged(), &vocabulary, 500, CONTEXT, &mut Key::new(options.seed)))?;
     }
     Ok(nats)
 }
@@ -80,5 +80,5 @@ pub fn sample(windows: usize, characters: usize) -> (String, f64) {
     let data = Windows::new(&tokens, CONTEXT).expect("the text is long enough");
     let batch = data.batch(&(0..windows).collect::<Vec<_>>()).expect("the text is long enough");
     let nats = loss(&model, &batch, &mut Context::evaluation()).item();
-    (written(&model, &vocabulary, characters, &mut Key::new(0)), nats)
+    (written(&model, &vocabulary, characters, CONTEXT, &mut Key::new(0)), nats)
 }

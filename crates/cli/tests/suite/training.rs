@@ -67,7 +67,7 @@ fn a_run_that_is_killed_or_interrupted_goes_on_to_the_same_file() {
 /// One step of the transformer takes long without optimisation, so this one only checks that the parts fit.
 #[test]
 fn the_sonnets_can_be_read_and_written() {
-    let (text, nats) = sonnets::sample(3, 40);
+    let (text, nats) = sonnets::sample(3, 140);
     assert!(text.chars().filter(|c| *c != ' ').count() > 10, "{text}");
     assert!(nats > 2.0 && nats < 6.0, "{nats}");
 }

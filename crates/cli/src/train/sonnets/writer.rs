@@ -50,21 +50,23 @@ impl Layer for Writer {
     }
 }
 
-/// A text that the model writes.
-pub fn written(model: &Writer, vocabulary: &Text, characters: usize, key: &mut Key) -> String {
+/// A text that the model writes. It was trained on `context` characters and knows no larger distances: when so many are remembered, it goes on
+/// from the last half of them.
+pub fn written(model: &Writer, vocabulary: &Text, characters: usize, context: usize, key: &mut Key) -> String {
     let mut caches = vec![KeyValueCache::default(); BLOCKS];
-    let mut token = vocabulary.characters().iter().position(|c| *c == '\n').unwrap_or(0) as i64;
-    let mut text = String::from("  ");
+    let mut tokens = vec![vocabulary.characters().iter().position(|c| *c == '\n').unwrap_or(0) as i64];
     for _ in 0..characters {
-        let logits = model.continued(&Tensor::from([[token]]), &mut caches, &mut Context::evaluation());
-        let chances = (logits.reshape([vocabulary.tokens()]) / 0.8).softmax(-1).to_f64_vec();
-        token = drawn(&chances, key.next().uniform([], DType::F64).item()) as i64;
-        match vocabulary.characters()[token as usize] {
-            '\n' => text.push_str("\n  "),
-            c => text.push(c),
+        if caches[0].tokens() == context {
+            caches.fill(KeyValueCache::default());
         }
+        let new = if caches[0].tokens() == 0 { tokens.len().min(context / 2) } else { 1 };
+        let read = Tensor::from(&tokens[tokens.len() - new..]).reshape([1, new]);
+        let logits = model.continued(&read, &mut caches, &mut Context::evaluation()).slice((0, new - 1));
+        let chances = (logits / 0.8).softmax(-1).to_f64_vec();
+        tokens.push(drawn(&chances, key.next().uniform([], DType::F64).item()) as i64);
     }
-    text
+    let text: String = tokens[1..].iter().map(|token| vocabulary.characters()[*token as usize]).collect();
+    format!("  {}", text.replace('\n', "\n  "))
 }
 
 /// The position where the sum of the chances passes `point`.
