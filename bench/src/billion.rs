@@ -53,7 +53,9 @@ pub fn run(options: &Options) {
     let folder = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let bar = shown("record and sweep");
     let shown = bar.clone();
-    let within = Limit::bytes(limit).folder(&folder).statements(STATEMENTS * steps).progress(move |progress| {
+    // The peak counts the program as well.
+    let of_tape = (limit - limit / 128).max(Limit::LEAST);
+    let within = Limit::bytes(of_tape).folder(&folder).statements(STATEMENTS * steps).progress(move |progress| {
         let total = progress.total.unwrap_or(0) as u64;
         shown.set_length(2 * total);
         shown.set_position(progress.done as u64 + if progress.phase == Phase::Sweep { total } else { 0 });

@@ -60,8 +60,8 @@ pub(super) fn take_tight(bytes: usize) -> NonNull<Header> {
 
 /// A block of the rounded size, or one of the cache that is larger by at most that over `slack`.
 fn taken(bytes: usize, round: fn(usize) -> Option<usize>, slack: usize) -> NonNull<Header> {
-    let total = bytes.checked_add(HEADER).and_then(round).unwrap_or_else(|| OutOfMemory::of(bytes).raise());
-    let capacity = total - HEADER;
+    // The header comes on top: a tensor of 1 MiB takes just that.
+    let capacity = round(bytes).unwrap_or_else(|| OutOfMemory::of(bytes).raise());
     budget::request(capacity);
     let most = capacity + capacity.checked_div(slack).unwrap_or(0);
     let cached = lock().as_mut().and_then(|cache| cache.take(capacity, most));
@@ -97,7 +97,7 @@ pub(super) fn cached_bytes() -> usize {
 
 /// If the system refuses, the cache is emptied and the system is asked once more.
 fn fresh(capacity: usize, bytes: usize) -> NonNull<Header> {
-    let total = capacity + HEADER;
+    let total = capacity.checked_add(HEADER).unwrap_or_else(|| OutOfMemory::of(bytes).raise());
     let pointer = system::allocate(total).or_else(|| {
         let cache = lock().take();
         let sizes = cache.into_iter().flat_map(|cache| cache.sizes);

@@ -12,7 +12,7 @@ const PAGE: usize = 4 << 10;
 /// From this size on, memory is mapped directly and aligned for huge pages.
 const MAPPED: usize = if super::IS_WATCHED { usize::MAX } else { 4 << 20 };
 
-/// Rounds a total size up so that freed memory fits later requests of nearly the same size.
+/// Rounds a size up so that freed memory fits later requests of nearly the same size.
 pub(super) fn round(bytes: usize) -> Option<usize> {
     let unit = match bytes {
         ..0x10_0000 => PAGE,
@@ -22,7 +22,7 @@ pub(super) fn round(bytes: usize) -> Option<usize> {
     to_multiple(bytes, unit)
 }
 
-/// Rounds a total size up to whole pages.
+/// Rounds a size up to whole pages.
 pub(super) fn round_to_pages(bytes: usize) -> Option<usize> {
     to_multiple(bytes, PAGE)
 }
@@ -37,7 +37,7 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, align).expect("sizes are rounded and bounded by `round`")
 }
 
-/// `bytes` zero bytes (a result of [`round`]), aligned to a huge page if mapped, else to 64. `None` if there is not enough memory.
+/// `bytes` zero bytes, aligned to a huge page if mapped, else to 64. `None` if there is not enough memory.
 pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
     limit::request(bytes).ok()?;
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -72,11 +72,12 @@ pub(super) fn chunk() -> Option<NonNull<u8>> {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapped {
-    use super::HUGE_PAGE;
+    use super::{HUGE_PAGE, PAGE};
     use std::ptr::NonNull;
 
-    /// Maps one extra huge page, then unmaps the parts outside the aligned range.
+    /// Maps whole pages and one extra huge page, then unmaps the parts outside the aligned range.
     pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
+        let bytes = bytes.checked_next_multiple_of(PAGE)?;
         let total = bytes.checked_add(HUGE_PAGE)?;
         // SAFETY: a private anonymous mapping at an address of the kernel's choice touches no existing memory.
         let start = unsafe {
@@ -112,7 +113,7 @@ mod mapped {
     /// # Safety
     /// `pointer` came from `allocate(bytes)` and nothing refers to it any more.
     pub(super) unsafe fn release(pointer: NonNull<u8>, bytes: usize) {
-        // SAFETY: the whole mapping made by `allocate` is unmapped, once.
-        unsafe { libc::munmap(pointer.as_ptr().cast(), bytes) };
+        // SAFETY: the whole mapping made by `allocate`, of as many pages, is unmapped, once.
+        unsafe { libc::munmap(pointer.as_ptr().cast(), bytes.next_multiple_of(PAGE)) };
     }
 }

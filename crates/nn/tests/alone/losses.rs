@@ -44,5 +44,5 @@ fn linear_cross_entropy_never_holds_all_logits() {
     for (way, peak) in found {
         assert!((4.0..20.0).contains(&peak), "{peak} MiB, {way}");
     }
-    assert!(whole > 128.0, "the test measures nothing: {whole} MiB with all logits and their gradient");
+    assert!(whole > 120.0, "the test measures nothing: {whole} MiB with all logits and their gradient");
 }

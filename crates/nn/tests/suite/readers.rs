@@ -12,7 +12,7 @@ mod text;
 use std::collections::BTreeSet;
 use wengert::prelude::*;
 
-/// `WENGERT_FUZZ=1000000 cargo test --release -p wengert-nn --features files,images --test suite readers` for a long run.
+/// `WENGERT_FUZZ=1000000 cargo test --release -p wengert-nn --features images,tensorboard --test suite readers` for a long run.
 #[test]
 fn damaged_files_are_read_or_refused_and_never_panic() {
     let mut outcomes = BTreeSet::new();
