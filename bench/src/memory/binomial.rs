@@ -4,6 +4,7 @@ use super::Options;
 use crate::timing::seconds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wengert::Schedule;
 use wengert::memory::{reset_peak, statistics};
 use wengert::prelude::*;
 

@@ -3,6 +3,7 @@
 
 use super::Options;
 use crate::timing::medians;
+use wengert::Schedule;
 use wengert::memory::{reset_peak, statistics};
 use wengert::prelude::*;
 use wengert::view::Plot;

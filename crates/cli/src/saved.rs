@@ -156,6 +156,11 @@ fn tensor(name: &str, spec: &Spec, text: &str) -> Result<Tensor, Failure> {
         _ => parsed::<i64>(&words).map(Tensor::from),
     };
     let given = given.map_err(|word| wrong(format!("'{word}' is no {}", spec.dtype)))?;
+    let is_too_large =
+        |word: &&&str| word.parse().is_ok_and(f64::is_infinite) && !word.to_ascii_lowercase().contains("inf");
+    if let Some(word) = words.iter().find(is_too_large) {
+        return Err(wrong(format!("'{}' is too large for {}", shortened(word), spec.dtype)));
+    }
     let tensor = catch(|| given.cast(spec.dtype)).map_err(|error| wrong(in_words(&error)))?;
     if !spec.dtype.is_float() && tensor.cast(DType::I64) != given {
         return Err(wrong(format!("'{}' has a number that is no {}", shortened(text), spec.dtype)));

@@ -30,8 +30,11 @@ pub struct Context<'m> {
     model: Option<&'m dyn Leaves>,
     /// New values by the address of the leaf that they replace.
     pending: Vec<(usize, Tensor)>,
-    /// The number of layers being run inside one another.
+    /// The state of a model that computes in fewer digits than it remembers, likewise.
+    precise: Vec<(usize, Tensor)>,
+    /// The number of layers being run inside one another, and of containers.
     depth: usize,
+    containers: usize,
     /// The layers that have run, if they are wanted.
     calls: Option<Vec<Call>>,
 }
@@ -64,7 +67,16 @@ fn address(leaf: &Tensor) -> usize {
 
 impl<'m> Context<'m> {
     fn new(is_training: bool, key: Option<Key>) -> Context<'m> {
-        Context { is_training, key, model: None, pending: Vec::new(), depth: 0, calls: None }
+        Context {
+            is_training,
+            key,
+            model: None,
+            pending: Vec::new(),
+            precise: Vec::new(),
+            depth: 0,
+            containers: 0,
+            calls: None,
+        }
     }
 
     /// For evaluation: no dropout, running statistics are used and stay as they are.
@@ -82,6 +94,15 @@ impl<'m> Context<'m> {
     pub fn of<M: Tree>(mut self, model: &'m M) -> Context<'m> {
         self.model = Some(model);
         self
+    }
+
+    /// For a model in another dtype: its state is that of the model that it was made from.
+    pub(crate) fn made_from<M: Tree>(mut self, model: &'m M, original: &M) -> Context<'m> {
+        let mut state = Vec::new();
+        model.visit(&mut TreePath::root(), &mut |path, leaf| state.push(path.is_frozen().then(|| address(leaf))));
+        let pairs = state.into_iter().zip(original.leaves());
+        self.precise = pairs.filter_map(|(place, leaf)| Some((place?, leaf.clone()))).collect();
+        self.of(model)
     }
 
     /// Whether this is a training pass.
@@ -107,7 +128,14 @@ impl<'m> Context<'m> {
     /// The value of a leaf of the state: the pending one if it was updated in this pass, else its own.
     pub fn current<'t>(&'t self, leaf: &'t Tensor) -> &'t Tensor {
         let place = address(leaf);
-        self.pending.iter().find(|(at, _)| *at == place).map_or(leaf, |(_, value)| value)
+        let precise = || self.precise.iter().find(|(at, _)| *at == place).map(|(_, value)| value);
+        self.pending(leaf).or_else(precise).unwrap_or(leaf)
+    }
+
+    /// The new value of a leaf, if it was updated in this pass.
+    pub(crate) fn pending(&self, leaf: &Tensor) -> Option<&Tensor> {
+        let place = address(leaf);
+        self.pending.iter().find(|(at, _)| *at == place).map(|(_, value)| value)
     }
 
     /// Replaces a leaf of the state after this pass. The gradient does not flow through it.
@@ -199,13 +227,27 @@ impl<'m> Context<'m> {
         f: impl FnOnce(&mut Self, &Cell<usize>) -> Tensor,
     ) -> Tensor {
         let _scope = primitive::scope(Line::caller());
-        let (model, place) = (self.model, Cell::new(0));
+        let (model, place, is_inner) = (self.model, Cell::new(0), self.containers > 0);
         let mut output = None;
-        let name = |error: Error| match error.operation().starts_with("layer (") {
-            true => nested(error, path_of(model, container).map(|path| child(&path, &place.get().to_string()))),
-            false => error,
+        let name = |error: Error| {
+            let has_path = |layer: &str| !layer.starts_with(['(', '.']);
+            if error.operation().strip_prefix("layer ").is_none_or(has_path) {
+                return error;
+            }
+            let part = place.get().to_string();
+            nested(
+                error,
+                Some(match path_of(model, container) {
+                    Some(path) => child(&path, &part),
+                    // A container without leaves has no place in the model: the one around it may have.
+                    None if is_inner => format!(".{part}"),
+                    None => part,
+                }),
+            )
         };
+        self.containers += 1;
         primitive::change_errors(|| output = Some(f(self, &place)), name);
+        self.containers -= 1;
         output.expect("the layers have run")
     }
 
@@ -245,7 +287,7 @@ fn nested(error: Error, prefix: Option<String>) -> Error {
     let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else { return error };
     error.renamed(|operation| match operation.strip_prefix("layer ") {
         Some(layer) if layer.starts_with('(') => format!("layer {prefix} {layer}"),
-        Some(layer) => format!("layer {}", child(&prefix, layer)),
+        Some(layer) => format!("layer {}", child(&prefix, layer.trim_start_matches('.'))),
         None => operation.to_string(),
     })
 }

@@ -77,8 +77,16 @@ pub fn xavier_normal(shape: impl Into<Shape>, key: &mut Key) -> Tensor {
 /// let q = init::orthogonal([3, 5], &mut Key::new(0));
 /// assert!(q.matmul(&q.t()).all_close(&Tensor::eye(3), 1e-12));
 /// ```
+///
+/// # Panics
+/// If there are fewer than two axes.
+#[track_caller]
 pub fn orthogonal(shape: impl Into<Shape>, key: &mut Key) -> Tensor {
     let shape = shape.into();
+    if shape.len() < 2 {
+        let message = format!("shape {shape} has no rows and columns");
+        Error::new(ErrorKind::Shape(vec![shape]), "orthogonal", message).at(Line::caller()).raise();
+    }
     let (rows, columns) = (shape[0], shape[1..].iter().product::<usize>());
     let tall = key.next().normal([rows.max(columns), rows.min(columns)], DType::F64);
     let (q, r) = tall.qr();

@@ -138,7 +138,22 @@ impl<M> DerefMut for Frozen<M> {
 fn flagged<R>(flags: &mut std::slice::Iter<'_, bool>, path: &TreePath, f: impl FnOnce(&TreePath) -> R) -> R {
     match flags.next() {
         Some(true) => path.clone().frozen(|path| f(path)),
-        _ => f(path),
+        Some(false) => f(path),
+        None => other_leaves(),
+    }
+}
+
+/// Refuses a model that has other leaves than those that were frozen or not.
+#[cold]
+fn other_leaves() -> ! {
+    Error::new(ErrorKind::Tree, "frozen", "the model has more or fewer leaves than when some were frozen")
+        .help("change it first: model.into_inner(), then frozen(..) again")
+        .raise()
+}
+
+fn expect_all(mut flags: std::slice::Iter<'_, bool>) {
+    if flags.next().is_some() {
+        other_leaves();
     }
 }
 
@@ -146,16 +161,19 @@ impl<M: Tree> Tree for Frozen<M> {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
         let mut flags = self.flags.iter();
         self.model.visit(path, &mut |path, leaf| flagged(&mut flags, path, |path| f(path, leaf)));
+        expect_all(flags);
     }
 
     fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
         let mut flags = self.flags.iter();
         self.model.visit_mut(path, &mut |path, leaf| flagged(&mut flags, path, |path| f(path, leaf)));
+        expect_all(flags);
     }
 
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
         let mut flags = self.flags.iter();
         let model = self.model.map(path, &mut |path, leaf| flagged(&mut flags, path, |path| f(path, leaf)));
+        expect_all(flags);
         Frozen { model, flags: self.flags.clone() }
     }
 

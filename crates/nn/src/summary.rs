@@ -139,6 +139,8 @@ impl fmt::Display for Summary {
 
 /// `12.3M` of 12,345,678.
 fn amount(x: f64) -> String {
+    // A sum of nothing is -0.
+    let x = x + 0.0;
     let units = ["", "k", "M", "G", "T", "P"];
     let power = if x < 1000.0 { 0 } else { ((x.log10() / 3.0) as usize).min(units.len() - 1) };
     let scaled = x / 1000f64.powi(power as i32);

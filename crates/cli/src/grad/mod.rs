@@ -75,7 +75,7 @@ pub const SYNTAX: &str = "\
 Expressions:
   1e-3, pi, e, x1           numbers, constants, variables
   + - * / ^                 -x^2 is -(x^2), and 2^3^2 is 2^(3^2)
-  sin(x), atan2(y, x)       every elementwise primitive of `wengert ops`; ln, pow, max, min
+  sin(x), atan2(y, x)       the functions of one or two numbers in `wengert ops`; ln, pow, max, min
   [a, b], x[0]              vectors; sum, prod, mean, var, std, norm, max, min, logsumexp, softmax, dot
   (a, b)                    several outputs
   sum(i in 1..=3, x^i / i)  a function of a vector with one number for each integer of a range
@@ -141,6 +141,7 @@ fn answer(options: &Options) -> Result<Answer, Failure> {
             sections.extend(recording.contributions());
         }
         if options.forward {
+            expect_few("--forward", recording.records(), &point)?;
             sections.push(tangents::tangents(&recording, &point));
         }
         let known = Known { tree: &tree, traced: &traced, point: &point };

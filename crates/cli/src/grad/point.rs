@@ -33,7 +33,7 @@ pub fn point(tree: &Tree, source: &str, given: &[String]) -> Result<Vec<(String,
             let text = shortened(text);
             return Err(Failure::usage(format!("--at {text}: a value is given as NAME=VALUE, such as --at x=2")));
         };
-        if value.contains('=') {
+        if value.replace("..=", "..").contains('=') {
             let message = format!("--at {}: there is more than one =", shortened(text));
             return Err(Failure::usage(format!("{message}\n  every variable has its own option: --at x=1 --at y=2")));
         }

@@ -90,6 +90,11 @@ impl Recording {
         Cell::Value(row.adjoint.clone().or_else(|| self.seed.clone().filter(|_| is_alone)))
     }
 
+    /// The number of records.
+    pub fn records(&self) -> usize {
+        self.rows.len()
+    }
+
     /// The rows with their values and what their rules need.
     pub fn forward(&self) -> Section {
         let row = |(tape, Row { operation, value, .. }): (&TapeRow, &Row)| {

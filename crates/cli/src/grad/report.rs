@@ -156,7 +156,9 @@ impl Body {
     fn json(&self, key: &'static str) -> Vec<(&'static str, String)> {
         let value = match self {
             Body::Table { columns, rows } => {
-                let names = columns.iter().map(|column| if column.is_empty() { "name" } else { column.as_str() });
+                // A variable may have that name.
+                let own = if columns.iter().any(|column| column == "name") { "row" } else { "name" };
+                let names = columns.iter().map(|column| if column.is_empty() { own } else { column.as_str() });
                 let row = |row: &Vec<Cell>| {
                     let cells = names.clone().zip(row.iter().map(Cell::json));
                     json::object(&cells.collect::<Vec<_>>())

@@ -6,7 +6,7 @@ pub mod sonnets;
 
 use crate::failure::Failure;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use wengert::nn::data::{Data, Loader};
@@ -34,6 +34,20 @@ pub struct Options {
     pub quiet: bool,
     /// Print one line of JSON for each epoch, unless only the result is wanted, and one for the result.
     pub json: bool,
+}
+
+impl Options {
+    /// How to go on from a checkpoint: the same run needs the same seed and the same number of epochs.
+    fn continued(&self, path: &Path) -> String {
+        let mut text = format!("; go on with --resume {}", path.display());
+        if let Some(epochs) = self.epochs {
+            text += &format!(" --epochs {epochs}");
+        }
+        if self.seed != 0 {
+            text += &format!(" --seed {}", self.seed);
+        }
+        text
+    }
 }
 
 /// The number of steps between two checkpoints.
@@ -78,6 +92,14 @@ where
         signal_hook::flag::register_conditional_shutdown(interrupt, 130, Arc::clone(&flag))?;
         signal_hook::flag::register(interrupt, flag)?;
     }
+    let is_told = !options.quiet && !options.json;
+    let done = loader.position().epoch;
+    if is_told && done >= epochs {
+        writeln!(
+            out,
+            "  nothing was trained: the checkpoint has {done} epochs already, and this run ends after {epochs}"
+        )?;
+    }
     let start = Instant::now();
     let mut written = Ok(());
     let report = trainer.fit_with(loader, epochs, |epoch, _| {
@@ -93,11 +115,10 @@ where
     let report = report.map_err(told)?;
     written?;
     if report.stopped == Stopped::Interrupted {
-        let place =
-            options.save.as_ref().map_or_else(String::new, |path| format!("; go on with --resume {}", path.display()));
+        let place = options.save.as_ref().map_or_else(String::new, |path| options.continued(path));
         return Err(Failure::new(format!("stopped after step {}{place}", trainer.steps())));
     }
-    if !options.quiet && !options.json {
+    if is_told {
         if report.epochs.len() > 2 {
             report.plot().terminal(CURVE.0, CURVE.1).lines().try_for_each(|line| writeln!(out, "  {line}"))?;
         }

@@ -101,6 +101,23 @@ fn ranges_that_take_too_long_are_refused_before_they_run() {
 }
 
 #[test]
+fn tangents_of_very_many_inputs_are_refused_before_they_run() {
+    let point = format!("x={}", vec!["1"; 5_000].join(","));
+    let sum = (0..500).map(|i| format!("x[{i}]*x[{}]", i + 1)).collect::<Vec<_>>().join("+");
+    let message = fails(&["grad", &sum, "--at", &point, "--forward"], 2);
+    assert!(message.contains("--forward") && message.contains("5000 derivatives"), "{message}");
+}
+
+#[test]
+fn a_variable_may_be_called_name_and_a_value_may_be_a_range() {
+    let point = ["name=2", "x=sum(i in 1..=3, i)"];
+    let all = plain("name*x^2", &point);
+    assert_eq!(all["value"], 72.0);
+    let all = succeeds(&["grad", "name*x^2", "--at", point[0], "--at", point[1], "--jacobian", "--json"]);
+    assert!(all.contains(r#""jacobian":[{"row":"y","name":36.0,"x":24.0}]"#), "{all}");
+}
+
+#[test]
 fn long_vectors_are_cut_in_tables_and_whole_in_results_and_json() {
     let point = format!("x={}", vec!["1"; 70_000 / 4].join(","));
     let text = succeeds(&["grad", "sum(x*x)", "--at", &point]);

@@ -23,7 +23,7 @@ fn a_short_run_on_images_of_28_pixels_learns() {
 fn started(folder: &Path, save: &Path) -> Child {
     let _ = std::fs::remove_file(save);
     let mut run = Command::new(env!("CARGO_BIN_EXE_wengert"));
-    let run = run.current_dir(folder).args(["train", "digits", "--epochs", "40", "--save"]).arg(save);
+    let run = run.current_dir(folder).args(["train", "digits", "--epochs", "40", "--seed", "3", "--save"]).arg(save);
     let mut child = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command starts");
     while !save.exists() {
         assert!(child.try_wait().expect("a child").is_none(), "it ended without a checkpoint");
@@ -40,7 +40,7 @@ fn a_run_that_is_killed_or_interrupted_goes_on_to_the_same_file() {
         ["whole", "killed", "interrupted"].map(|name| folder.join(name).with_extension("safetensors"));
     let finish = |save: &Path, resume: Option<&Path>| {
         let (save, resume) = (Some(save.to_path_buf()), resume.map(Path::to_path_buf));
-        let options = Options { epochs: Some(40), save, resume, quiet: true, ..Options::default() };
+        let options = Options { epochs: Some(40), seed: 3, save, resume, quiet: true, ..Options::default() };
         digits::fit(&options, &mut std::io::sink()).expect("it trains");
     };
     finish(&whole, None);
@@ -58,9 +58,31 @@ fn a_run_that_is_killed_or_interrupted_goes_on_to_the_same_file() {
     let output = child.wait_with_output().expect("it ends");
     assert!(sent.success() && output.status.code() == Some(1), "{output:?}");
     let message = String::from_utf8(output.stderr).expect("text");
-    assert!(message.contains("stopped after step") && message.contains("go on with --resume"), "{message}");
+    let hint = format!("go on with --resume {} --epochs 40 --seed 3", interrupted.display());
+    assert!(message.contains("stopped after step") && message.contains(&hint), "{message}");
     finish(&interrupted, Some(&interrupted));
     assert!(std::fs::read(&interrupted).expect("a file") == whole);
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}
+
+#[test]
+fn a_run_that_is_already_complete_says_so() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("complete");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("run.safetensors");
+    let run = |options: Options| {
+        let mut text = Vec::new();
+        digits::run(&options, &mut text).expect("it trains");
+        String::from_utf8(text).expect("text")
+    };
+    let first = Options { epochs: Some(2), save: Some(path.clone()), ..Options::default() };
+    assert!(!run(first).contains("nothing was trained"));
+    for (epochs, quiet) in [(1, false), (2, false), (2, true), (3, false)] {
+        let text = run(Options { epochs: Some(epochs), resume: Some(path.clone()), quiet, ..Options::default() });
+        let told =
+            format!("nothing was trained: the checkpoint has 2 epochs already, and this run ends after {epochs}");
+        assert_eq!(text.contains(&told), epochs < 3 && !quiet, "{text}");
+    }
     std::fs::remove_dir_all(folder).expect("the folder is ours");
 }
 

@@ -48,7 +48,7 @@ pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, x
 /// A [`scan`] whose gradient keeps only the states that `schedule` says, and computes the others again.
 ///
 /// ```
-/// use wengert::prelude::*;
+/// use wengert::{Schedule, prelude::*};
 /// let step = |h: &Tensor, x: &Tensor| ((h * 0.5 + x).tanh(), h.clone());
 /// let loss = |x: &Tensor, schedule: &Schedule| scan_with(step, &Tensor::from(0.0), x, schedule).1.sum();
 /// let x = Tensor::linspace(-1.0, 1.0, 100);
@@ -99,7 +99,7 @@ pub fn scan_times<C: Tree, Y: Tree>(count: usize, f: impl Fn(&C) -> (C, Y), init
 /// A [`scan_times`] whose gradient keeps only the states that `schedule` says, and computes the others again.
 ///
 /// ```
-/// use wengert::prelude::*;
+/// use wengert::{Schedule, prelude::*};
 /// let sine = |x: &Tensor| scan_times_with(50, |x: &Tensor| (x.sin(), ()), x, &Schedule::Binomial { snapshots: 3 }).0;
 /// let plain = |x: &Tensor| scan_times(50, |x: &Tensor| (x.sin(), ()), x).0;
 /// assert!(grad(sine)(&Tensor::from(1.0)).all_close(&grad(plain)(&Tensor::from(1.0)), 1e-12));

@@ -50,7 +50,7 @@ pub fn while_loop<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, 
 /// `Binomial` keeps the same states as `Online`, and `All` keeps the state before every step.
 ///
 /// ```
-/// use wengert::prelude::*;
+/// use wengert::{Schedule, prelude::*};
 /// let halved = |x: &Tensor, schedule: &Schedule| while_loop_with(|x: &Tensor| x.gt(1.0), |x: &Tensor| x.sqrt(), x, schedule);
 /// let few = grad(|x: &Tensor| halved(x, &Schedule::Online { snapshots: 2 }).sum());
 /// let all = grad(|x: &Tensor| halved(x, &Schedule::All).sum());
@@ -88,7 +88,7 @@ pub fn fori<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C) 
 /// A [`fori`] whose gradient keeps only the states that `schedule` says, and computes the others again.
 ///
 /// ```
-/// use wengert::prelude::*;
+/// use wengert::{Schedule, prelude::*};
 /// let step = |i: &Tensor, x: &Tensor| (x + i.cast(DType::F64)).sin();
 /// let last = |x: &Tensor| fori_with(60, step, x, &Schedule::Binomial { snapshots: 4 });
 /// let plain = grad(|x: &Tensor| fori(60, step, x))(&Tensor::from(0.5));

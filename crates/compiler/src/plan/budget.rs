@@ -10,7 +10,8 @@ use super::lower;
 use super::views::Views;
 use super::{Plan, Target, fuse};
 use crate::error::{Error, ErrorKind};
-use crate::program::{Again, Program, Reads, Var, insert};
+use crate::primitive::{Spec, SpecRef};
+use crate::program::{Again, Equation, Program, Reads, Var, insert};
 
 /// Maximum number of equations that are repeated for one value.
 const MOST_EQUATIONS: usize = 24;
@@ -67,7 +68,7 @@ fn path(
     let mut smallest: Option<(Program, Usage)> = None;
     while usage.total() > enough {
         // Placement may leave gaps between pieces.
-        let room = goal.saturating_sub(usage.fixed + (usage.arena - usage.fullest().1));
+        let room = goal.saturating_sub(usage.fixed + usage.scratch + (usage.arena - usage.fullest().1));
         let mut candidates = usage.candidates(&program, target);
         let trial = |values: Vec<Again>| {
             let next = insert(program.clone(), &usage.reads, values);
@@ -94,6 +95,18 @@ fn path(
         Some(smallest) if smallest.1.total() < usage.total() => smallest,
         _ => (program, usage),
     }
+}
+
+/// The most bytes that a kernel takes beside its operands and results: that of a large product packs a copy of its smaller operand.
+fn scratch(program: &Program, target: &Target) -> usize {
+    let copied = |equation: &Equation| {
+        let operands: Vec<SpecRef<'_>> = equation.inputs.iter().map(|var| program.spec(*var).as_ref()).collect();
+        let outputs: Vec<Spec> = equation.outputs.iter().map(|var| program.spec(*var).clone()).collect();
+        let is_large = || equation.op.cost(&equation.attrs, &operands, &outputs).flops >= target.large_call;
+        let smaller = || equation.inputs.iter().take(2).map(|var| program.spec(*var).bytes()).min();
+        if equation.op.lowered().leads() && is_large() { smaller() } else { None }
+    };
+    program.equations().iter().filter_map(copied).max().unwrap_or(0)
 }
 
 /// A value that could be recomputed, its size, and what that costs.
@@ -171,6 +184,8 @@ struct Usage {
     arena: usize,
     /// The bytes of inputs, constants and outputs.
     fixed: usize,
+    /// The bytes that a kernel takes for itself.
+    scratch: usize,
 }
 
 impl Usage {
@@ -202,11 +217,11 @@ impl Usage {
         let fixed = program.inputs().iter().map(bytes).sum::<usize>()
             + program.captures().iter().map(|(var, _)| bytes(var)).sum::<usize>()
             + fresh.map(|(var, _)| bytes(var)).sum::<usize>();
-        Usage { reads, step_of, live, arena: buffers.arena, fixed, buffers }
+        Usage { reads, step_of, live, arena: buffers.arena, fixed, scratch: scratch(program, target), buffers }
     }
 
     fn total(&self) -> usize {
-        self.arena + self.fixed
+        self.arena + self.fixed + self.scratch
     }
 
     fn error(&self, budget: usize) -> Error {

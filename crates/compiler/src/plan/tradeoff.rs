@@ -9,7 +9,7 @@ use wengert_ops::methods::*;
 /// What a program needs under one memory budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tradeoff {
-    /// All bytes of a call: inputs, constants, outputs and workspace.
+    /// All bytes of a call: inputs, constants, outputs, workspace, and what the kernel of a large product takes for itself.
     pub bytes: usize,
     /// The floating-point operations of a call.
     pub flops: f64,
@@ -32,7 +32,7 @@ impl PlanSummary {
     /// let curve = plan.tradeoff();
     /// assert!(curve.len() >= 6);
     /// assert!(curve.windows(2).all(|pair| pair[0].bytes < pair[1].bytes && pair[0].flops >= pair[1].flops));
-    /// assert_eq!(curve.last().unwrap().bytes, plan.total_bytes());
+    /// assert!(curve.last().unwrap().bytes >= plan.total_bytes());
     /// ```
     pub fn tradeoff(&self) -> Vec<Tradeoff> {
         let work = |program: &crate::program::Program| self.target.weight(program.cost());

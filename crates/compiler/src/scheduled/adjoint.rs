@@ -54,6 +54,11 @@ impl<'a> Adjoint<'a> {
         Adjoint { of, active, wanted, row_seeds, specs, sums, carry, elements, after: Vec::new() }
     }
 
+    /// With what is remembered of the state after the next step.
+    pub fn behind(self, after: Vec<Remembered>) -> Adjoint<'a> {
+        Adjoint { after, ..self }
+    }
+
     /// One step back from the state before it.
     pub fn step_back(&mut self, operands: &[Tensor], state: &[Tensor], number: usize) -> Result<(), Error> {
         let at = self.of.place(number) as isize;

@@ -12,6 +12,8 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 use wengert_core::memory::part;
 pub(super) use wengert_kernels::spill::checksum;
 use wengert_kernels::spill::{Fault, SpillError};
@@ -45,9 +47,42 @@ struct Entry {
     checksum: u64,
 }
 
+/// A number that no other process has: that of this one, with the time when it first asked.
+fn process() -> u64 {
+    static NUMBER: OnceLock<u64> = OnceLock::new();
+    *NUMBER.get_or_init(|| {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        checksum(&[u64::from(std::process::id()), time].map(u64::to_le_bytes).concat())
+    })
+}
+
+/// A number that differs for other programs: a body that was changed is compiled again.
+fn program() -> u64 {
+    static NUMBER: OnceLock<u64> = OnceLock::new();
+    *NUMBER.get_or_init(|| {
+        let about =
+            std::env::current_exe().and_then(fs::metadata).and_then(|about| Ok((about.len(), about.modified()?)));
+        about.map_or(0, |about| checksum(format!("{about:?}").as_bytes()))
+    })
+}
+
+/// The folder of a loop's files, which are for a process that is killed: whoever drops this in good order has no use for them any more.
+pub(super) struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // A file that cannot be removed is not needed either.
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
 /// What the manifest says.
 #[derive(Clone, Default, PartialEq)]
 struct Contents {
+    /// The process that wrote it.
+    process: u64,
     /// States by step.
     states: BTreeMap<usize, Entry>,
     /// The number of steps and the last state, once the loop has ended.
@@ -59,8 +94,12 @@ struct Contents {
 }
 
 impl Contents {
+    fn new() -> Contents {
+        Contents { process: process(), stride: 1, ..Contents::default() }
+    }
+
     fn text(&self) -> String {
-        let mut text = format!("{TITLE}\nstride {}\n", self.stride);
+        let mut text = format!("{TITLE}\nprocess {:016x}\nstride {}\n", self.process, self.stride);
         let entry = |Entry { length, checksum }: &Entry| format!("{length} {checksum:016x}");
         let mut line = |words: String| writeln!(text, "{words}").expect("strings take any text");
         self.states.iter().for_each(|(step, file)| line(format!("state {step} {}", entry(file))));
@@ -85,6 +124,7 @@ impl Contents {
             let hex = |place: usize| u64::from_str_radix(words.get(place)?, 16).ok();
             let entry = || Some(Entry { length: number(2)? as u64, checksum: hex(3)? });
             match words[0] {
+                "process" => contents.process = hex(1)?,
                 "stride" => contents.stride = number(1)?,
                 "state" => contents.states.extend([(number(1)?, entry()?)]),
                 "end" => contents.end = Some((number(1)?, entry()?)),
@@ -94,6 +134,13 @@ impl Contents {
         }
         Some(contents)
     }
+}
+
+/// The elements of tensors, one after the other.
+fn bytes_of(tensors: &[Tensor]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(tensors.iter().map(|tensor| tensor.spec().bytes()).sum());
+    tensors.iter().for_each(|tensor| bytes.extend_from_slice(tensor.contiguous().row_major_bytes()));
+    bytes
 }
 
 /// The files of one loop.
@@ -121,9 +168,9 @@ impl Files {
         length: Option<usize>,
         specs: Vec<Spec>,
     ) -> Result<Files, Error> {
+        let key = checksum(&[key, program()].map(u64::to_le_bytes).concat());
         let folder = folder.join(format!("loop-{key:016x}"));
-        let contents = Contents { stride: 1, ..Contents::default() };
-        let mut files = Files { name, folder, snapshots, length, specs, contents };
+        let mut files = Files { name, folder, snapshots, length, specs, contents: Contents::new() };
         let path = files.path(MANIFEST);
         match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -145,7 +192,7 @@ impl Files {
 
     fn failed(&self, error: SpillError) -> Error {
         Error::new(ErrorKind::File, self.name, error.to_string())
-            .help("call it again: it goes on from the files that are left, and computes the others anew")
+            .help("no gradient has changed: call it again, with room on the disk")
     }
 
     /// The number of steps, if the forward sweep has ended.
@@ -165,6 +212,12 @@ impl Files {
             None => number.is_multiple_of(self.contents.stride),
         };
         let is_there = |contents: &Contents| number == 0 || contents.states.contains_key(&number);
+        if let Some(entry) = self.contents.states.get(&number).filter(|_| starts)
+            && entry.checksum != checksum(&bytes_of(state))
+        {
+            // They are those of another body.
+            self.remove();
+        }
         if !starts || is_there(&self.contents) || self.contents.end.is_some() {
             return Ok(starts && is_there(&self.contents));
         }
@@ -200,8 +253,11 @@ impl Files {
 
     /// Writes the last state.
     pub fn ended(&mut self, steps: usize, state: &[Tensor]) -> Result<(), Error> {
-        if self.contents.end.is_some() {
-            return Ok(());
+        if let Some((_, entry)) = self.contents.end {
+            if entry.checksum == checksum(&bytes_of(state)) {
+                return Ok(());
+            }
+            self.remove();
         }
         let entry = self.write("end", state)?;
         self.replace(Contents { end: Some((steps, entry)), ..self.contents.clone() })
@@ -242,14 +298,26 @@ impl Files {
 
     /// Removes everything.
     pub fn remove(&mut self) {
-        // A file that cannot be removed is not needed either.
-        let _ = fs::remove_dir_all(&self.folder);
-        self.contents = Contents { stride: 1, ..Contents::default() };
+        drop(self.folder());
+        self.contents = Contents::new();
+    }
+
+    /// The folder, to be removed when the loop has been reversed.
+    pub fn folder(&self) -> Folder {
+        Folder(self.folder.clone())
+    }
+
+    /// Begins a forward sweep: it goes on from the files of a process that was killed. Those of this process are of a pass that failed, or was
+    /// never reversed, and the numbers that the body captured may have changed since.
+    pub fn begin(&mut self) {
+        match self.contents.process == process() {
+            true => self.remove(),
+            false => self.contents.process = process(),
+        }
     }
 
     fn write(&self, name: &str, tensors: &[Tensor]) -> Result<Entry, Error> {
-        let mut bytes = Vec::with_capacity(tensors.iter().map(|tensor| tensor.spec().bytes()).sum());
-        tensors.iter().for_each(|tensor| bytes.extend_from_slice(tensor.contiguous().row_major_bytes()));
+        let bytes = bytes_of(tensors);
         let path = self.path(name);
         let written = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&path, &bytes));
         match written {
@@ -332,6 +400,7 @@ mod tests {
             end: Some((900, entry(7))),
             adjoint: Some((800, 12, entry(8))),
             stride: 4,
+            process: 9,
         };
         let text = contents.text();
         assert!(Contents::parse(&text) == Some(contents));

@@ -18,10 +18,10 @@ use crate::primitive::{Mask, Spec, SpecRef, Specs};
 use crate::program::control::{laid_out, stacked};
 use crate::{Error, Tensor, vjp};
 use adjoint::Adjoint;
-use files::Files;
+use files::{Files, Folder};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use wengert_core::memory::{Schedule, Snapshots, Verify};
+use wengert_core::memory::{Remembered, Schedule, Snapshots, Verify};
 use wengert_ops::prelude::*;
 
 /// One step of a loop, for tensors of any level whose values can be read. Its inputs are the constants that every step reads, the state,
@@ -105,6 +105,10 @@ struct Swept {
 struct Kept {
     steps: usize,
     snapshots: Snapshots<Vec<Tensor>>,
+    /// The last state, if states are compared when they are computed again.
+    end: Vec<Remembered>,
+    /// The files of the others.
+    files: Option<Folder>,
 }
 
 /// The states kept for the first pullback; later ones compute them again.
@@ -259,16 +263,19 @@ impl ScheduledLoop {
                 Snapshots::until(end, most)
             }
         };
-        let (swept, mut snapshots) = match self.files(operands)? {
+        let (swept, mut snapshots, files) = match self.files(operands)? {
             None => {
                 let mut snapshots = fresh(0, self.length);
                 let keep = &mut |number: usize, state: &[Tensor]| {
                     snapshots.offer(number, || state.to_vec());
                     Ok(())
                 };
-                (self.sweep(operands, 0, self.start(operands), keep)?, snapshots)
+                (self.sweep(operands, 0, self.start(operands), keep)?, snapshots, None)
             }
             Some(mut files) => {
+                files.begin();
+                // After an error nothing is left behind.
+                let folder = files.folder();
                 // Outputs of the steps before are not in files: a loop that has some starts from its first state.
                 let (from, state) = match self.rows.is_empty() {
                     true => self.resumed(operands, &mut files)?,
@@ -276,7 +283,8 @@ impl ScheduledLoop {
                 };
                 if let Some(steps) = files.end().filter(|_| from > 0) {
                     let swept = Swept { state: files.read_end()?, rows: Vec::new(), steps, last: None };
-                    return Ok((swept, Kept { steps, snapshots: Snapshots::of(Vec::new(), most) }));
+                    let kept = self.kept(&swept, Snapshots::of(Vec::new(), most), Some(folder));
+                    return Ok((swept, kept));
                 }
                 let mut snapshots = fresh(from, Some(files.part(from).end).filter(|_| self.length.is_some()));
                 let keep = &mut |number: usize, state: &[Tensor]| {
@@ -288,14 +296,22 @@ impl ScheduledLoop {
                 };
                 let swept = self.sweep(operands, from, state, keep)?;
                 files.ended(swept.steps, &swept.state)?;
-                (swept, snapshots)
+                (swept, snapshots, Some(folder))
             }
         };
         if let Some(last) = &swept.last {
             snapshots.keep_last(swept.steps - 1, last.clone());
         }
-        let steps = swept.steps;
-        Ok((swept, Kept { steps, snapshots }))
+        let kept = self.kept(&swept, snapshots, files);
+        Ok((swept, kept))
+    }
+
+    fn kept(&self, swept: &Swept, snapshots: Snapshots<Vec<Tensor>>, files: Option<Folder>) -> Kept {
+        let end = match self.body.verify() {
+            Verify::Off => Vec::new(),
+            verify => swept.state.iter().map(|part| Remembered::of(part, verify)).collect(),
+        };
+        Kept { steps: swept.steps, snapshots, end, files }
     }
 
     /// The cotangents of the wanted operands, given those of the outputs that are floats.
@@ -307,12 +323,12 @@ impl ScheduledLoop {
         kept: Option<Kept>,
     ) -> Result<Vec<Tensor>, Error> {
         let operands = laid_out(operands);
-        let Kept { steps, snapshots } = match kept {
+        let Kept { steps, snapshots, end: last, files: _folder } = match kept {
             Some(kept) => kept,
             None => self.sweep_and_keep(&operands)?.1,
         };
         let most = self.most(&operands);
-        let mut adjoint = Adjoint::new(self, &operands, seeds, wanted);
+        let mut adjoint = Adjoint::new(self, &operands, seeds, wanted).behind(last);
         let back = |from: Snapshots<Vec<Tensor>>, end: usize, adjoint: &mut Adjoint<'_>| {
             from.take_back(
                 end,
@@ -330,6 +346,7 @@ impl ScheduledLoop {
             files::checksum(&[files::checksum_of(seeds), files::checksum(&flags)].map(u64::to_le_bytes).concat());
         if let Some((step, tensors)) = files.adjoint(asked, &adjoint.specs())? {
             adjoint.restore(tensors);
+            adjoint = adjoint.behind(Vec::new());
             end = step;
         }
         let mut in_memory = Some(snapshots).filter(|snapshots| !snapshots.is_empty() && end == steps);
@@ -349,7 +366,6 @@ impl ScheduledLoop {
                 files.reached(end, asked, &adjoint.tensors())?;
             }
         }
-        files.remove();
         Ok(adjoint.gradients(steps))
     }
 

@@ -184,7 +184,8 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self
     }
 
-    /// Limits the memory of a call to this many bytes, including inputs, constants and outputs ([`total_bytes`](PlanSummary::total_bytes)).
+    /// Limits the memory of a call to this many bytes, including inputs, constants and outputs ([`total_bytes`](PlanSummary::total_bytes)),
+    /// and what the kernel of a large product takes for itself.
     /// Long-lived values are recomputed when they are read, starting with those that are cheapest for their size. If that is not enough,
     /// the first call raises an error that says how low it got. On tensors of a transform or of the tape the limit holds for each of the
     /// programs that run, forward and backward, with everything that one passes to the other

@@ -53,6 +53,11 @@ pub trait Saver: Send + Sync {
         None
     }
 
+    /// Whether the function that runs will run again when its values are needed, so that none of them has to be kept.
+    fn runs_again(&self) -> bool {
+        self.outer().is_some_and(|outer| outer.runs_again())
+    }
+
     /// How a call of `level` that is about to be recorded can be made again, if that may be necessary. `edge` leads to the records of its
     /// operands.
     fn recipe<'e>(

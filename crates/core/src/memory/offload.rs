@@ -60,6 +60,8 @@ impl Threshold {
 /// Runs `f`. Values that its operations save for the backward pass, if they are large enough, are written to a file in `folder` and dropped
 /// from memory. The backward pass reads them back, in `f` or later, and has the same bits.
 ///
+/// Inside a checkpointed function nothing is kept, so nothing is written either.
+///
 /// One background thread writes while `f` computes, and reads ahead while the backward pass does. Leaves stay in memory. The file is removed
 /// when no record needs it any more, also after a panic. It is checked by length and checksum: a disk that is full, or a file that was
 /// removed, cut or changed meanwhile, is an [`ErrorKind::File`] with its path, and no gradient changes.
@@ -85,6 +87,9 @@ pub fn offload<R>(folder: impl AsRef<Path>, threshold: Threshold, f: impl FnOnce
     let folder = folder.as_ref();
     if folder.as_os_str().is_empty() {
         refused("the folder has no name".into()).help("std::env::temp_dir() is one that exists").raise();
+    }
+    if packing::saver().is_some_and(|saver| saver.runs_again()) {
+        return f();
     }
     let file = SpillFile::create(folder).unwrap_or_else(|error| refused(error.to_string()).raise());
     let disk = Disk::start(file, threshold.codec);

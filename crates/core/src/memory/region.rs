@@ -347,6 +347,10 @@ impl Saver for Region {
         Saved::packed(Promise { region: self, level, index })
     }
 
+    fn runs_again(&self) -> bool {
+        true
+    }
+
     fn expect(&self, level: u64, call: (&'static str, &Attrs), _operands: &[&Tensor], _saves: Saves) {
         self.lists().entry(level).or_default().calls.add(call);
     }
@@ -472,6 +476,10 @@ impl Saver for Again {
             }
         }
         self.below.clone().save(level, value, purpose)
+    }
+
+    fn runs_again(&self) -> bool {
+        true
     }
 
     fn keeps(&self, call: (&'static dyn Primitive, &Attrs)) -> bool {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How the gradient of a loop gets back to the states that it needs: which it keeps, and which it computes again.
 ///
 /// ```
-/// use wengert::prelude::*;
+/// use wengert::{Schedule, prelude::*};
 /// let logistic = |_: &Tensor, x: &Tensor| x * 2.5 * (1.0 - x);
 /// let after = |schedule: Schedule| {
 ///     let last = move |x: &Tensor| fori_with(1000, logistic, x, &schedule);
@@ -57,11 +57,18 @@ impl Schedule {
     /// before. One more is needed if the last state is asked for before the gradient.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{Schedule, prelude::*};
     /// assert_eq!(Schedule::Binomial { snapshots: 3 }.advances(10), 15);
     /// assert_eq!(Schedule::Binomial { snapshots: 50 }.advances(1_000_000), 4_658_945);
     /// ```
+    ///
+    /// # Panics
+    /// If it keeps no state.
+    #[track_caller]
     pub fn advances(&self, steps: usize) -> u128 {
+        if let Err(error) = self.snapshots("advances") {
+            error.raise();
+        }
         match self {
             Schedule::All => 0,
             Schedule::Binomial { snapshots } => fewest(steps, *snapshots),
@@ -87,31 +94,37 @@ impl Schedule {
     /// Checks the arguments, in the name of `operation`, before anything runs.
     #[doc(hidden)]
     pub fn check(&self, operation: &str) -> Result<(), Error> {
-        let wrong = |message: String, help: &str| Err(Error::new(ErrorKind::Argument, operation, message).help(help));
-        let snapshots = match self {
-            Schedule::All => return Ok(()),
-            Schedule::Binomial { snapshots } | Schedule::Online { snapshots } | Schedule::Disk { snapshots, .. } => {
-                *snapshots
-            }
-        };
-        if snapshots == 0 {
-            return wrong("a schedule needs at least one snapshot, got 0".into(), "the first state counts as one");
-        }
+        self.snapshots(operation)?;
         let Schedule::Disk { folder, .. } = self else { return Ok(()) };
+        let wrong = |kind: ErrorKind, message: String| {
+            Err(Error::new(kind, operation, message).help("name a folder that can be written"))
+        };
         if folder.as_os_str().is_empty() {
-            return wrong("the folder for snapshots has no name".into(), "name a folder that can be written");
+            return wrong(ErrorKind::Argument, "the folder for snapshots has no name".into());
         }
         static TRIALS: AtomicU64 = AtomicU64::new(0);
         let number = TRIALS.fetch_add(1, Ordering::Relaxed);
         let trial = folder.join(format!(".trial-{}-{number}", std::process::id()));
-        let tried = std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::write(&trial, b"trial"))
-            .and_then(|()| std::fs::remove_file(&trial));
-        match tried {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                let message = format!("the folder '{}' for snapshots cannot be written: {error}", folder.display());
-                wrong(message, "name a folder that can be written")
+        let tried = std::fs::create_dir_all(folder).and_then(|()| {
+            let written = std::fs::write(&trial, b"trial");
+            let removed = std::fs::remove_file(&trial);
+            written.and(removed)
+        });
+        let Err(error) = tried else { return Ok(()) };
+        // A full disk is nothing that the caller could have known.
+        let kind = if error.kind() == std::io::ErrorKind::StorageFull { ErrorKind::File } else { ErrorKind::Argument };
+        wrong(kind, format!("the folder '{}' for snapshots cannot be written: {error}", folder.display()))
+    }
+
+    /// The number of states in memory, which is not 0; `None` for all.
+    fn snapshots(&self, operation: &str) -> Result<Option<usize>, Error> {
+        match self {
+            Schedule::All => Ok(None),
+            Schedule::Binomial { snapshots } | Schedule::Online { snapshots } | Schedule::Disk { snapshots, .. } => {
+                let message = "a schedule needs at least one snapshot, got 0";
+                let refused =
+                    || Error::new(ErrorKind::Argument, operation, message).help("the first state counts as one");
+                if *snapshots == 0 { Err(refused()) } else { Ok(Some(*snapshots)) }
             }
         }
     }
@@ -119,6 +132,10 @@ impl Schedule {
 
 /// The smallest r such that `steps <= b(snapshots, r)`, and `b(snapshots, r - 1)`.
 fn repetitions(steps: u128, snapshots: u128) -> (u128, u128) {
+    if snapshots == 1 {
+        // b(1, r) = r + 1.
+        return (steps.saturating_sub(1), steps.saturating_sub(1));
+    }
     let (mut r, mut before, mut reach) = (0, 0, 1);
     while reach < steps {
         r += 1;

@@ -21,7 +21,7 @@ use wengert_core::primitive::Spec;
 /// shapes and dtypes.
 ///
 /// ```
-/// use wengert::prelude::*;
+/// use wengert::{Schedule, prelude::*};
 /// let step = |_: usize, (x, rate): &(Tensor, Tensor)| (x * rate * (1.0 - x), rate.clone());
 /// let last = |start: &(Tensor, Tensor)| checkpoint_loop(1000, start, step, &Schedule::Binomial { snapshots: 10 }).0;
 /// let (_, slope) = grad(last)(&(Tensor::from(0.3), Tensor::from(2.5)));

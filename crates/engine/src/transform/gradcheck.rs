@@ -144,17 +144,32 @@ impl GradCheck {
             for element in self.chosen(numbers.len()) {
                 let h = self.step * numbers[element].abs().max(1.0);
                 let at = |t: f64| no_grad(|| weighted(&f(&moved(x, position, element, t))));
-                let sides = [at(-h), at(-h / 2.0), at(h / 2.0), at(h)];
+                let around = |h: f64| (h, [at(-h), at(-h / 2.0), at(h / 2.0), at(h)]);
+                let mut all = vec![around(h)];
                 let pushed = self.forward.then(|| {
                     let direction = moved(&x.map_leaves(|leaf| leaf.full_like(0.0)), position, element, 1.0);
                     weighted(&jvp(f, x, &direction).1)
                 });
                 for (k, output) in outputs.iter().enumerate() {
-                    let local = Local { h, center: center[k], sides: sides.each_ref().map(|side| side[k]) };
                     let reverse = pulled.get(k).map(|gradient| gradient[position][element]);
                     let modes = [(Mode::Reverse, reverse), (Mode::Forward, pushed.as_ref().map(|pushed| pushed[k]))];
                     for (mode, analytic) in modes.into_iter().filter_map(|(mode, found)| Some((mode, found?))) {
                         let input = element_name(&path, leaf.shape(), element);
+                        let mut local = Local::of(&all[0], &center, k);
+                        // The function may be smooth on a smaller scale only, as 1/x near 0 is.
+                        for finer in 1..=FINER {
+                            let error = (analytic - local.slope()).abs();
+                            if local.agrees(analytic, self.tolerance) || local.fault(error) != GradFault::Wrong {
+                                break;
+                            }
+                            if all.len() == finer {
+                                all.push(around(h * FINER_STEP.powi(finer as i32)));
+                            }
+                            let found = Local::of(&all[finer], &center, k);
+                            if found.is_precise(self.tolerance) && found.agrees(analytic, self.tolerance) {
+                                local = found;
+                            }
+                        }
                         let (output, numeric) = (output.clone(), local.slope());
                         let row = GradRow { order, mode, output, input, analytic, numeric, fault: None };
                         report.add(row, &local, self.tolerance);
@@ -308,10 +323,8 @@ impl GradReport {
 
     fn add(&mut self, mut row: GradRow, local: &Local, tolerance: f64) {
         self.checked += 1;
-        let scale = row.numeric.abs().max(1.0);
-        let error = row.error() / scale;
-        if row.analytic.is_finite() && error <= tolerance + local.rounding() / scale {
-            self.largest_error = self.largest_error.max(error);
+        if local.agrees(row.analytic, tolerance) {
+            self.largest_error = self.largest_error.max(row.error() / local.scale());
         } else {
             row.fault = Some(local.fault(row.error()));
             self.rows.push(row);
@@ -394,7 +407,31 @@ struct Local {
     sides: [f64; 4],
 }
 
+/// How often a smaller step is tried where the derivative and the finite difference differ, and the ratio of one to the one before it.
+const FINER: usize = 4;
+const FINER_STEP: f64 = 1e-2;
+
 impl Local {
+    fn of((h, sides): &(f64, [Vec<f64>; 4]), center: &[f64], output: usize) -> Local {
+        Local { h: *h, center: center[output], sides: sides.each_ref().map(|side| side[output]) }
+    }
+
+    /// What errors are relative to.
+    fn scale(&self) -> f64 {
+        self.slope().abs().max(1.0)
+    }
+
+    /// Whether a derivative is that of the finite differences, up to this relative error and rounding.
+    fn agrees(&self, analytic: f64, tolerance: f64) -> bool {
+        let error = (analytic - self.slope()).abs();
+        analytic.is_finite() && error / self.scale() <= tolerance + self.rounding() / self.scale()
+    }
+
+    /// Whether rounding alone does not make a wrong derivative look right.
+    fn is_precise(&self, tolerance: f64) -> bool {
+        self.rounding() / self.scale() <= tolerance
+    }
+
     /// Central differences with both steps.
     fn central(&self) -> (f64, f64) {
         let [left, near_left, near_right, right] = self.sides;

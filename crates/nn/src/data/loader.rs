@@ -67,7 +67,7 @@ impl<D: Data> Loader<D> {
         Loader { drops_last: true, ..self }
     }
 
-    /// Prepares this many batches ahead, on another thread.
+    /// Prepares this many batches of an epoch ahead, on another thread.
     #[must_use]
     pub fn prefetch(self, batches: usize) -> Loader<D> {
         Loader { ahead: batches, ..self }
@@ -108,7 +108,8 @@ impl<D: Data> Loader<D> {
         self.position = position;
     }
 
-    /// The rest of the current epoch. When the last batch has been taken, the next epoch begins.
+    /// The rest of the current epoch. When the last batch has been taken, the next epoch begins. A batch that could not be read is passed
+    /// when another one is asked for; until then the loader stays before it.
     pub fn epoch(&mut self) -> Epoch<'_, D> {
         let order = order(self.data.len(), self.seed, self.position.epoch);
         let mut parts: Vec<Vec<usize>> = order.chunks(self.batch).map(<[usize]>::to_vec).collect();
@@ -118,7 +119,7 @@ impl<D: Data> Loader<D> {
             0 => Supply::Here(rest.into_iter()),
             ahead => Supply::Ahead(prepare(self.data.clone(), rest, ahead)),
         };
-        Epoch { loader: self, supply, is_over: false }
+        Epoch { loader: self, supply, has_failed: false, is_over: false }
     }
 }
 
@@ -131,7 +132,7 @@ fn order(count: usize, seed: Option<u64>, epoch: u64) -> Vec<usize> {
 
 /// Prepares batches on another thread, which ends when the receiver is dropped.
 fn prepare<D: Data>(data: Arc<D>, parts: Vec<Vec<usize>>, ahead: usize) -> Receiver<Prepared<D>> {
-    let (sender, receiver) = sync_channel(ahead);
+    let (sender, receiver) = sync_channel(ahead.min(parts.len()));
     std::thread::spawn(move || {
         for part in parts {
             let batch = catch_unwind(AssertUnwindSafe(|| data.batch(&part)));
@@ -151,6 +152,8 @@ type Prepared<D> = std::thread::Result<Result<<D as Data>::Batch, Error>>;
 pub struct Epoch<'l, D: Data> {
     loader: &'l mut Loader<D>,
     supply: Supply<D>,
+    /// Whether the last batch could not be read: the position is still before it.
+    has_failed: bool,
     is_over: bool,
 }
 
@@ -177,11 +180,15 @@ impl<D: Data> Iterator for Epoch<'_, D> {
             }
         };
         let position = &mut self.loader.position;
-        if batch.is_some() {
-            position.batch += 1;
-        } else if !self.is_over {
-            self.is_over = true;
-            *position = Position { epoch: position.epoch + 1, batch: 0 };
+        position.batch += u64::from(std::mem::take(&mut self.has_failed));
+        match &batch {
+            Some(Ok(_)) => position.batch += 1,
+            Some(Err(_)) => self.has_failed = true,
+            None if !self.is_over => {
+                self.is_over = true;
+                *position = Position { epoch: position.epoch + 1, batch: 0 };
+            }
+            None => {}
         }
         batch
     }

@@ -67,8 +67,20 @@ impl fmt::Display for Problem {
 
 impl NamedTensors {
     /// The leaves of a tree.
+    ///
+    /// # Panics
+    /// If two of them have the same path.
+    #[track_caller]
     pub fn of(tree: &impl Tree) -> NamedTensors {
-        let tensors = tree.named_leaves().into_iter().map(|(name, leaf)| (name, leaf.detach())).collect();
+        let mut tensors = BTreeMap::new();
+        for (name, leaf) in tree.named_leaves() {
+            if tensors.insert(name.clone(), leaf.detach()).is_some() {
+                Error::new(ErrorKind::Tree, "named tensors", format!("two leaves have the path `{name}`"))
+                    .help("give them other names: of two fields with #[tree(flatten)], one needs a path of its own")
+                    .at(Line::caller())
+                    .raise();
+            }
+        }
         NamedTensors { tensors, texts: BTreeMap::new() }
     }
 

@@ -36,10 +36,7 @@ impl MultiHeadAttention {
     /// If the width is not a multiple of the number of heads.
     #[track_caller]
     pub fn new(width: usize, heads: usize, key: &mut Key) -> MultiHeadAttention {
-        if heads == 0 || !width.is_multiple_of(heads) {
-            let message = format!("a width of {width} cannot be divided into {heads} heads");
-            Error::new(ErrorKind::Argument, "MultiHeadAttention", message).at(Line::caller()).raise();
-        }
+        expect_heads(width, heads);
         let out_proj = Linear::new(width, width, key);
         let out_proj = Linear { bias: Some(Tensor::zeros([width])), ..out_proj };
         let weight = init::xavier_uniform([3 * width, width], key);
@@ -47,7 +44,19 @@ impl MultiHeadAttention {
     }
 
     /// Attention with these parameters.
+    ///
+    /// # Panics
+    /// If the weights are not `[3 width, width]`, or the width is not a multiple of the number of heads.
+    #[track_caller]
     pub fn of(in_proj_weight: Tensor, in_proj_bias: Tensor, out_proj: Linear, heads: usize) -> MultiHeadAttention {
+        match *in_proj_weight.shape() {
+            [rows, width] if rows == 3 * width => expect_heads(width, heads),
+            _ => {
+                let shape = Shape::from(in_proj_weight.shape());
+                let message = format!("weights of shape {shape} are not [3 width, width]");
+                Error::new(ErrorKind::Shape(vec![shape]), "MultiHeadAttention", message).at(Line::caller()).raise();
+            }
+        }
         MultiHeadAttention { in_proj_weight, in_proj_bias, out_proj, heads, is_causal: false, rotary: None }
     }
 
@@ -122,13 +131,17 @@ impl MultiHeadAttention {
             let before = cache.tokens();
             let (q, k) = (self.rotated(&part(0), before), self.rotated(&part(1), before));
             let (k, v) = cache.extended(k, part(2));
+            let known = (k.clone(), v.clone());
             let mask = self.is_causal.then(|| {
                 let (queries, keys) = (q.size(-2) as i64, k.size(-2) as i64);
                 let position = Tensor::arange(0..queries).unsqueeze(1) + before as i64;
                 Tensor::arange(0..keys).le(&position)
             });
             let options = mask.iter().fold(Attention::new(), |options, mask| options.mask(mask));
-            self.out_proj.forward(&joined(&q.attention(&k, &v, &options)), context)
+            let y = self.out_proj.forward(&joined(&q.attention(&k, &v, &options)), context);
+            // Only now: after an error the cache is what it was.
+            cache.entries = Some(known);
+            y
         })
     }
 
@@ -205,13 +218,20 @@ impl KeyValueCache {
         self.entries.as_ref().map_or(0, |(k, _)| k.size(-2))
     }
 
-    fn extended(&mut self, k: Tensor, v: Tensor) -> (Tensor, Tensor) {
-        let (k, v) = match self.entries.take() {
-            Some((keys, values)) => (Tensor::concat(&[&keys, &k], -2), Tensor::concat(&[&values, &v], -2)),
+    /// What it remembers, and these keys and values behind it.
+    fn extended(&self, k: Tensor, v: Tensor) -> (Tensor, Tensor) {
+        match &self.entries {
+            Some((keys, values)) => (Tensor::concat(&[keys, &k], -2), Tensor::concat(&[values, &v], -2)),
             None => (k, v),
-        };
-        self.entries = Some((k.clone(), v.clone()));
-        (k, v)
+        }
+    }
+}
+
+#[track_caller]
+fn expect_heads(width: usize, heads: usize) {
+    if heads == 0 || !width.is_multiple_of(heads) {
+        let message = format!("a width of {width} cannot be divided into {heads} heads");
+        Error::new(ErrorKind::Argument, "MultiHeadAttention", message).at(Line::caller()).raise();
     }
 }
 

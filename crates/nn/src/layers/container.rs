@@ -169,7 +169,8 @@ impl<L: Layer + Tree + 'static> Layer for Checkpointed<L> {
             .of(layer);
             (layer.forward(x, &mut context), context.updates())
         };
-        let layer = self.inner.map_leaves(Tensor::clone);
+        // It may have run before in this pass.
+        let layer = self.inner.map_leaves(|leaf| context.pending(leaf).unwrap_or(leaf).clone());
         let input = (layer, x.clone(), key);
         let (y, updates): (Tensor, Updates) = context.run_apart(&self.inner, || checkpoint(inner)(&input));
         context.adopt(&self.inner, updates);

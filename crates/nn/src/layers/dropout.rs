@@ -34,6 +34,10 @@ impl Dropout {
         Dropout { p }
     }
 
+    pub(crate) fn probability(&self) -> f64 {
+        self.p
+    }
+
     /// Whether it changes anything in this pass.
     pub(crate) fn is_active(&self, context: &Context<'_>) -> bool {
         context.is_training() && self.p > 0.0

@@ -27,11 +27,20 @@ impl Embedding {
         Embedding { weight: init::normal([count, width], 1.0, key), padding: None }
     }
 
-    /// Row `index` is zero and gets no gradient.
+    /// Row `index` is zero and gets no gradient; a negative index counts from the last row.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[must_use]
+    #[track_caller]
     pub fn padding_index(mut self, index: i64) -> Embedding {
-        let row = index as usize;
-        self.weight.set(row, Tensor::zeros_of([], self.weight.dtype()));
+        let count = self.weight.size(0);
+        let row = if index < 0 { index + count as i64 } else { index };
+        if !(0..count as i64).contains(&row) {
+            let message = format!("the padding index {index} is not a row of {count}");
+            Error::new(ErrorKind::Range, "Embedding", message).at(Line::caller()).raise();
+        }
+        self.weight.set(row as usize, Tensor::zeros_of([], self.weight.dtype()));
         Embedding { padding: Some(index), ..self }
     }
 }

@@ -81,12 +81,21 @@ impl Layer for BatchNorm {
             if !context.is_training() {
                 return x.batch_norm_given(&self.running_mean, &self.running_var, &options);
             }
-            let (y, mean, variance) = x.batch_norm(&options);
+            // Statistics have the digits of the running ones, also where the rest is computed in fewer.
+            let (narrow, wide) = (x.dtype(), context.current(&self.running_mean).dtype());
+            let (y, mean, variance) = match narrow.size() < wide.size() {
+                false => x.batch_norm(&options),
+                true => {
+                    let options = Norm::new().weight(&self.weight.cast(wide)).bias(&self.bias.cast(wide));
+                    let (y, mean, variance) = x.cast(wide).batch_norm(&options.epsilon(self.epsilon));
+                    (y.cast(narrow), mean, variance)
+                }
+            };
             let count = (x.elements() / mean.elements().max(1)) as f64;
-            if count == 1.0 {
+            if count <= 1.0 {
                 let shape = Shape::from(x.shape());
-                let message =
-                    format!("a training batch of shape {shape} has a single number per channel: its variance is 0");
+                let found = if count == 0.0 { "no number" } else { "a single number" };
+                let message = format!("a training batch of shape {shape} has {found} per channel: it has no variance");
                 Error::new(ErrorKind::Shape(vec![shape]), "batch_norm", message)
                     .help("take larger batches, or drop_last() if the last one has a single example")
                     .raise();

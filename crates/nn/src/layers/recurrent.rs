@@ -3,8 +3,9 @@
 //! A cell maps the gates' inputs and the state to the next state; stacking, directions and weights are the same for all cells. Names and
 //! the order of gates are PyTorch's.
 
+use crate::loss::shape_error;
 use crate::prelude::*;
-use crate::{Context, Layer, init};
+use crate::{Context, Dropout, Layer, init};
 use std::fmt::Debug;
 
 /// The weights of one direction of one layer; rows are the gates one after the other.
@@ -240,7 +241,14 @@ impl<C: Cell> Recurrent<C> {
     }
 
     /// Several layers, each on the outputs of the one before; in both directions the outputs of the two lie side by side.
+    ///
+    /// # Panics
+    /// If there is no layer.
+    #[track_caller]
     pub fn stacked(inputs: usize, hidden: usize, layers: usize, is_bidirectional: bool, key: &mut Key) -> Recurrent<C> {
+        if layers == 0 {
+            Error::new(ErrorKind::Argument, "Recurrent", "a network of 0 layers").at(Line::caller()).raise();
+        }
         let count = if is_bidirectional { 2 } else { 1 };
         let direction = |index: usize| {
             let inputs = if index < count { inputs } else { count * hidden };
@@ -251,15 +259,37 @@ impl<C: Cell> Recurrent<C> {
     }
 
     /// One layer in one direction, with these parameters.
+    ///
+    /// # Panics
+    /// If their shapes are not those of the gates of this cell.
+    #[track_caller]
     pub fn of(weight_ih: Tensor, weight_hh: Tensor, bias_ih: Option<Tensor>, bias_hh: Option<Tensor>) -> Recurrent<C> {
+        let rows = weight_ih.shape().first().copied().unwrap_or(0);
+        let hidden = rows / C::GATES;
+        let fits = weight_ih.rank() == 2
+            && weight_hh.shape() == [C::GATES * hidden, hidden]
+            && rows == C::GATES * hidden
+            && [&bias_ih, &bias_hh].into_iter().flatten().all(|bias| bias.shape() == [rows]);
+        if !fits {
+            let biases = [("bias_ih", &bias_ih), ("bias_hh", &bias_hh)];
+            let biases = biases.into_iter().filter_map(|(name, bias)| bias.as_ref().map(|bias| (name, bias)));
+            let all = [("weight_ih", &weight_ih), ("weight_hh", &weight_hh)].into_iter().chain(biases);
+            let gates = C::GATES;
+            let help = format!("they are [{gates} hidden, inputs], [{gates} hidden, hidden] and [{gates} hidden]");
+            shape_error("Recurrent", &all.collect::<Vec<_>>(), &help).at(Line::caller()).raise();
+        }
         let directions = vec![Direction { weight_ih, weight_hh, bias_ih, bias_hh }];
         Recurrent { weights: Weights { directions, is_bidirectional: false }, dropout: 0.0, cell: C::default() }
     }
 
     /// Dropout between layers, in training.
+    ///
+    /// # Panics
+    /// If the probability is not between 0 and 1.
     #[must_use]
+    #[track_caller]
     pub fn dropout(self, p: f64) -> Recurrent<C> {
-        Recurrent { dropout: p, ..self }
+        Recurrent { dropout: Dropout::new(p).probability(), ..self }
     }
 
     /// With one bias for each gate, that of the inputs.

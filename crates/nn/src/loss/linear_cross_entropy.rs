@@ -105,6 +105,12 @@ pub fn linear_cross_entropy(
     options: &LinearCrossEntropy,
 ) -> Tensor {
     expect_shapes(x, weight, bias, targets);
+    if targets.dtype().is_float() || weight.size(0) == 0 {
+        let (classes, dtype) = (weight.size(0), targets.dtype());
+        Error::new(ErrorKind::Argument, "linear_cross_entropy", format!("targets of {dtype} for {classes} classes"))
+            .help("targets are classes, for example i64, and there is at least one class")
+            .raise();
+    }
     let (rows, width) = (targets.elements(), weight.size(1));
     let per_chunk = options.rows_for(weight);
     let of_chunk = options.of_chunk();

@@ -26,7 +26,7 @@ fn reduce(losses: Tensor, reduction: Reduction, weights: impl FnOnce() -> Tensor
 }
 
 /// An error about the shapes of several tensors, each given with its name.
-fn shape_error(name: &str, tensors: &[(&str, &Tensor)], help: &str) -> Error {
+pub(crate) fn shape_error(name: &str, tensors: &[(&str, &Tensor)], help: &str) -> Error {
     let shapes: Vec<Shape> = tensors.iter().map(|(_, x)| Shape::from(x.shape())).collect();
     let named: Vec<String> = tensors.iter().zip(&shapes).map(|((what, _), shape)| format!("{what} {shape}")).collect();
     Error::new(ErrorKind::Shape(shapes), name, format!("the shapes do not fit: {}", named.join(", "))).help(help)

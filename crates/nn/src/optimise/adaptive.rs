@@ -1,6 +1,7 @@
 //! Rules that scale each element by the size of its past gradients.
 
 use super::momentum::settings;
+use super::settings::expect_betas;
 use super::{Now, Number, Rule, Settings, combine};
 use crate::prelude::*;
 
@@ -30,8 +31,9 @@ macro_rules! betas_and_epsilon {
     ($Rule:ident) => {
         /// How much of the mean and of the mean square is kept from step to step (default 0.9 and 0.999).
         #[must_use]
+        #[track_caller]
         pub fn betas(self, mean: f64, square: f64) -> $Rule {
-            $Rule { betas: (mean, square), ..self }
+            $Rule { betas: expect_betas((mean, square)), ..self }
         }
 
         /// What is added to the root of the mean square (default 1e-8).
@@ -57,6 +59,7 @@ macro_rules! adams {
 
         impl $Rule {
             /// With this rate.
+            #[track_caller]
             pub fn new(rate: f64) -> $Rule {
                 $Rule { settings: Settings { weight_decay: $decay, ..Settings::new(rate) }, betas: BETAS, epsilon: EPSILON }
             }
@@ -117,6 +120,7 @@ pub struct NAdam {
 
 impl NAdam {
     /// With this rate.
+    #[track_caller]
     pub fn new(rate: f64) -> NAdam {
         NAdam { settings: Settings::new(rate), betas: BETAS, epsilon: EPSILON, momentum_decay: 4e-3 }
     }
@@ -176,6 +180,7 @@ pub struct RmsProp {
 
 impl RmsProp {
     /// With this rate; the mean square keeps 0.99 of itself.
+    #[track_caller]
     pub fn new(rate: f64) -> RmsProp {
         RmsProp { settings: Settings::new(rate), alpha: 0.99, epsilon: EPSILON, momentum: 0.0 }
     }
@@ -220,6 +225,7 @@ pub struct Adagrad {
 
 impl Adagrad {
     /// With this rate.
+    #[track_caller]
     pub fn new(rate: f64) -> Adagrad {
         Adagrad { settings: Settings::new(rate), epsilon: 1e-10, rate_decay: 0.0 }
     }
@@ -261,6 +267,7 @@ pub struct Adadelta {
 
 impl Adadelta {
     /// With this rate; the means keep 0.9 of themselves.
+    #[track_caller]
     pub fn new(rate: f64) -> Adadelta {
         Adadelta { settings: Settings::new(rate), rho: 0.9, epsilon: 1e-6 }
     }

@@ -101,7 +101,8 @@ impl Lbfgs {
             minimum.value = value;
             let has_stalled = (before - value).abs() <= self.change_tolerance * value.abs().max(1e-300) || !moved;
             minimum.has_converged = largest <= self.gradient_tolerance || (has_stalled && before.is_finite());
-            if !moved && largest > self.gradient_tolerance && memory.is_new() {
+            let is_stuck = !moved && largest > self.gradient_tolerance && memory.is_new();
+            if is_stuck || value.is_nan() || largest.is_nan() {
                 minimum.has_converged = false;
                 break;
             }
@@ -129,10 +130,12 @@ impl Lbfgs {
         LbfgsMemory { steps: vectors.clone(), changes: vectors, value: Tensor::from(f64::NAN), gradient: zeros }
     }
 
-    /// One step; returns the value of the function after it.
+    /// One step; returns the value of the function after it. It is evaluated at the beginning too: parameters or data may have changed since
+    /// the last step.
     #[track_caller]
     pub fn step<P: Tree>(&self, parameters: &mut P, f: impl Fn(&P) -> (Tensor, P), memory: &mut LbfgsMemory) -> f64 {
         let _scope = primitive::scope(Line::caller());
+        memory.value = Tensor::from(f64::NAN);
         self.advance(parameters, &f, memory).0
     }
 

@@ -212,7 +212,8 @@ fn clipping<'t>(gradients: impl Iterator<Item = &'t Tensor>, norm: f64) -> Tenso
 
 /// The Euclidean norm of all elements together, f64 of rank 0.
 pub(crate) fn norm_of<'t>(leaves: impl Iterator<Item = &'t Tensor>) -> Tensor {
-    let squares = leaves.map(|leaf| leaf.square().sum().cast(DType::F64));
+    // A square of f16 or f32 may be infinite where the norm is not.
+    let squares = leaves.map(|leaf| leaf.cast(DType::F64).square().sum());
     squares.reduce(|a, b| a + b).unwrap_or_else(|| Tensor::from(0.0).cast(DType::F64)).sqrt()
 }
 

@@ -19,6 +19,7 @@ pub use momentum::{Lion, Sgd};
 pub use muon::Muon;
 pub use number::{Number, combine};
 pub use schedule::{Plateau, Schedule};
+use settings::expect_setting;
 pub use settings::{Group, Now, Settings};
 
 use crate::ModelMethods;
@@ -154,14 +155,18 @@ pub trait Rule: Sized {
 
     /// Scales all gradients so that their norm, taken together, is at most `norm`.
     #[must_use]
+    #[track_caller]
     fn clip_norm(mut self, norm: f64) -> Self {
+        expect_setting("clip_norm", norm, norm >= 0.0, "at least 0");
         self.settings_mut().clip_norm = Some(norm);
         self
     }
 
     /// Clips every element of the gradients to `-value ..= value`.
     #[must_use]
+    #[track_caller]
     fn clip_value(mut self, value: f64) -> Self {
+        expect_setting("clip_value", value, value >= 0.0, "at least 0");
         self.settings_mut().clip_value = Some(value);
         self
     }

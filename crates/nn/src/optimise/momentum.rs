@@ -1,5 +1,6 @@
 //! Gradient descent with momentum.
 
+use super::settings::expect_betas;
 use super::{Now, Number, Rule, Settings, combine};
 use crate::prelude::*;
 
@@ -37,6 +38,7 @@ pub struct Sgd {
 
 impl Sgd {
     /// With this rate, without momentum.
+    #[track_caller]
     pub fn new(rate: f64) -> Sgd {
         Sgd { settings: Settings::new(rate), momentum: 0.0, nesterov: false }
     }
@@ -47,7 +49,7 @@ impl Sgd {
         Sgd { momentum, ..self }
     }
 
-    /// Nesterov's momentum: the step looks one velocity ahead.
+    /// Nesterov's momentum: the step looks one velocity ahead. Without [`momentum`](Sgd::momentum) there is none.
     #[must_use]
     pub fn nesterov(self) -> Sgd {
         Sgd { nesterov: true, ..self }
@@ -91,14 +93,16 @@ pub struct Lion {
 
 impl Lion {
     /// With this rate, and betas 0.9 and 0.99.
+    #[track_caller]
     pub fn new(rate: f64) -> Lion {
         Lion { settings: Settings::new(rate), betas: (0.9, 0.99) }
     }
 
     /// The part of the mean in the direction, and from step to step.
     #[must_use]
+    #[track_caller]
     pub fn betas(self, direction: f64, mean: f64) -> Lion {
-        Lion { betas: (direction, mean), ..self }
+        Lion { betas: expect_betas((direction, mean)), ..self }
     }
 }
 

@@ -32,6 +32,7 @@ pub struct Muon {
 
 impl Muon {
     /// With this rate for matrices, momentum 0.95 with Nesterov's step, weight decay 0.1; AdamW with a rate of 3e-4 for the others.
+    #[track_caller]
     pub fn new(rate: f64) -> Muon {
         let settings = Settings { weight_decay: 0.1, ..Settings::new(rate) };
         Muon { settings, momentum: 0.95, adamw: AdamW::new(1.0), adamw_rate: 3e-4 }

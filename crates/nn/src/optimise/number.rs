@@ -83,7 +83,8 @@ impl Number {
 
     /// `base` to the power of this number.
     pub fn power_of(&self, base: f64) -> Number {
-        self.map(|x| base.powf(x), |x| (x * base.ln()).exp())
+        let traced = |x: &Tensor| if base > 0.0 { (x * base.ln()).exp() } else { Tensor::from(base).pow(x) };
+        self.map(|x| base.powf(x), traced)
     }
 
     /// The smaller of two numbers.

@@ -192,13 +192,15 @@ impl Plateau {
 
     /// The factor of the rate after these values of the metric.
     pub fn scale(&self, values: &[f64]) -> f64 {
-        let (mut scale, mut best, mut since) = (1.0, if self.is_high { f64::NEG_INFINITY } else { f64::INFINITY }, 0);
+        let (mut scale, mut best, mut since) = (1.0, None, 0);
         for value in values {
-            let is_better = match self.is_high {
-                true => *value > best * (1.0 + THRESHOLD),
-                false => *value < best * (1.0 - THRESHOLD),
-            };
-            (best, since) = if is_better || best.is_infinite() { (*value, 0) } else { (best, since + 1) };
+            // A first value counts, however bad it is; NaN is none.
+            let is_better = !value.is_nan()
+                && best.is_none_or(|best: f64| match self.is_high {
+                    true => best.is_infinite() || *value > best * (1.0 + THRESHOLD),
+                    false => best.is_infinite() || *value < best * (1.0 - THRESHOLD),
+                });
+            (best, since) = if is_better { (Some(*value), 0) } else { (best, since + 1) };
             if since > self.patience {
                 (scale, since) = (scale * self.factor, 0);
             }

@@ -24,9 +24,28 @@ pub struct Settings {
     pub groups: Vec<(String, Group)>,
 }
 
+/// Refuses a setting that makes no sense.
+#[track_caller]
+pub(super) fn expect_setting(name: &str, value: f64, is_valid: bool, valid: &str) {
+    if !is_valid {
+        Error::new(ErrorKind::Argument, name, format!("{value} is not {valid}")).at(Line::caller()).raise();
+    }
+}
+
+/// Refuses factors that do not forget.
+#[track_caller]
+pub(super) fn expect_betas(betas: (f64, f64)) -> (f64, f64) {
+    for beta in [betas.0, betas.1] {
+        expect_setting("betas", beta, (0.0..1.0).contains(&beta), "from 0 up to, but not including, 1");
+    }
+    betas
+}
+
 impl Settings {
     /// This rate, and nothing else.
+    #[track_caller]
     pub fn new(rate: f64) -> Settings {
+        expect_setting("rate", rate, rate >= 0.0 && rate.is_finite(), "a finite number of at least 0");
         let schedule = Schedule::constant();
         Settings {
             rate,

@@ -39,6 +39,7 @@ where
         let texts = [
             (FORMAT.0, FORMAT.1.to_string()),
             ("data", loader.describe()),
+            ("optimiser", name_of::<O>().to_string()),
             ("epoch", epoch.to_string()),
             ("batch", batch.to_string()),
             ("steps", steps.to_string()),
@@ -52,7 +53,10 @@ where
 
     /// Goes on from a checkpoint: the rest of the run is the same, to the bit, as if it had not stopped.
     ///
-    /// If the file belongs to another model, optimiser or data, an error says what differs, and nothing is changed.
+    /// An error says what differs, and then nothing is changed. Compared are the paths, shapes and dtypes of the model, of its moving average
+    /// and of what the optimiser remembers; the name of the optimiser's type; and what decides the batches, as
+    /// [`Loader::describe`] says it: the number of examples, the size of batches, the seed. The loss, the rate and other settings of the
+    /// optimiser and the values of the examples are not compared: those of this trainer and this loader hold from here on.
     pub fn resume<D: Data<Batch = B>>(&mut self, path: impl AsRef<Path>, loader: &mut Loader<D>) -> Result<(), Error> {
         let path = path.as_ref();
         let wrong = |reason: String| Error::new(ErrorKind::File, "resume", format!("{}: {reason}", path.display()));
@@ -67,6 +71,11 @@ where
         let (then, now) = (text("data"), loader.describe());
         if then != now {
             return Err(wrong(format!("the run had {then}; now there are {now}")));
+        }
+        // Files of earlier versions do not name it.
+        let (then, now) = (text("optimiser"), name_of::<O>());
+        if !then.is_empty() && then != now {
+            return Err(wrong(format!("the run had the optimiser {then}; now there is {now}")));
         }
         let read = || -> Option<(Position, Run)> {
             let position = Position { epoch: number(&text("epoch"))?, batch: number(&text("batch"))? };
@@ -85,4 +94,11 @@ where
         loader.seek(position);
         Ok(())
     }
+}
+
+/// The name of a type, without its module and its parameters.
+fn name_of<T>() -> &'static str {
+    let whole = std::any::type_name::<T>();
+    let path = whole.split('<').next().unwrap_or(whole);
+    path.rsplit("::").next().unwrap_or(path)
 }

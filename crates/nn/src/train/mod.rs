@@ -2,6 +2,8 @@
 
 #[cfg(feature = "files")]
 mod checkpoint;
+mod not_finite;
+mod output;
 mod progress;
 mod report;
 mod step;

@@ -87,8 +87,10 @@ impl EpochReport {
             let (epoch, steps) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
             let (loss, rate) = (fields.next()?.parse().ok()?, fields.next()?);
             let rate = if rate.is_empty() { None } else { Some(rate.parse().ok()?) };
-            let values: Option<Vec<f64>> = fields.map(|field| field.parse().ok()).collect();
-            let metrics = names.iter().map(ToString::to_string).zip(values?).collect();
+            let cells = names.iter().zip(fields).filter(|(_, field)| !field.is_empty());
+            let metrics: Option<_> =
+                cells.map(|(name, field)| field.parse().ok().map(|value| (name.to_string(), value))).collect();
+            let metrics = metrics?;
             Some(EpochReport { epoch, steps, loss, rate, metrics, seconds: 0.0 })
         };
         lines.map(parse).collect()
@@ -134,9 +136,8 @@ pub(super) fn plot(epochs: &[EpochReport]) -> Plot {
         let value = |epoch: &EpochReport| epoch.metric(name).map(|value| (epoch.epoch as f64, value));
         epochs.iter().filter_map(value).collect()
     };
-    let metrics = epochs.first().into_iter().flat_map(|epoch| epoch.metrics.iter().map(|(name, _)| name.as_str()));
     let all: Vec<(&str, Vec<(f64, f64)>)> =
-        std::iter::once("loss").chain(metrics).map(|name| (name, curve(name))).collect();
+        std::iter::once("loss").chain(names(epochs)).map(|name| (name, curve(name))).collect();
     let values = || all.iter().flat_map(|(_, points)| points.iter().map(|point| point.1));
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
     let empty = Plot::new("Training").x_label("epoch");
@@ -147,10 +148,20 @@ pub(super) fn plot(epochs: &[EpochReport]) -> Plot {
 /// The ratio of the largest to the smallest value from which an axis is logarithmic.
 const LOGARITHMIC: f64 = 20.0;
 
-/// Epochs as a table, with a column for every metric.
+/// The metrics of all epochs, in the order in which they appear. A run that was resumed may have other ones than before.
+fn names(epochs: &[EpochReport]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in epochs.iter().flat_map(|epoch| &epoch.metrics) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Epochs as a table, with a column for every metric; the cell of an epoch without it is empty.
 pub(super) fn csv(epochs: &[EpochReport], with_seconds: bool) -> String {
-    let names: Vec<&String> =
-        epochs.first().into_iter().flat_map(|epoch| epoch.metrics.iter().map(|(name, _)| name)).collect();
+    let names = names(epochs);
     let mut text = String::from("epoch,steps,loss,rate");
     names.iter().for_each(|name| {
         let _ = write!(text, ",{name}");
@@ -159,7 +170,8 @@ pub(super) fn csv(epochs: &[EpochReport], with_seconds: bool) -> String {
     for epoch in epochs {
         let rate = epoch.rate.map_or_else(String::new, |rate| rate.to_string());
         let _ = write!(text, "{},{},{},{rate}", epoch.epoch, epoch.steps, epoch.loss);
-        for (_, value) in &epoch.metrics {
+        for name in &names {
+            let value = epoch.metric(name).map_or_else(String::new, |value| value.to_string());
             let _ = write!(text, ",{value}");
         }
         let _ = if with_seconds { writeln!(text, ",{:.3}", epoch.seconds) } else { writeln!(text) };

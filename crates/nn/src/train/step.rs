@@ -34,6 +34,8 @@ pub struct LossScale {
 impl LossScale {
     /// The largest factor that is a finite f16.
     const LARGEST: f32 = 32768.0;
+    /// The least factor: with a smaller one the cotangent of the loss comes near the smallest f16, and gradients vanish.
+    const LEAST: f32 = 1.0;
     /// The number of steps after which the factor is doubled.
     const PATIENCE: f64 = 2000.0;
 
@@ -41,14 +43,25 @@ impl LossScale {
         LossScale { factor: Tensor::from(LossScale::LARGEST), steps: Tensor::from(0.0) }
     }
 
+    /// Whether the factor cannot be halved.
+    pub(super) fn is_least(&self) -> bool {
+        self.factor.item() <= f64::from(LossScale::LEAST)
+    }
+
+    /// Whether the gradients of the last step overflowed.
+    pub(super) fn has_overflowed(&self) -> bool {
+        self.steps.item() == 0.0
+    }
+
     /// The next factor: half of this one after an overflow, twice as large after many steps without one.
     fn next(&self, is_finite: &Tensor) -> LossScale {
         let steps = &self.steps + 1.0;
         let is_due = steps.ge(LossScale::PATIENCE);
         let larger = (&self.factor * 2.0).clamp_max(f64::from(LossScale::LARGEST));
+        let smaller = (&self.factor * 0.5).clamp_min(f64::from(LossScale::LEAST));
         let zero = steps.zeros_like();
         LossScale {
-            factor: is_finite.where_(is_due.where_(&larger, &self.factor), &self.factor * 0.5),
+            factor: is_finite.where_(is_due.where_(&larger, &self.factor), &smaller),
             steps: is_finite.where_(is_due.where_(&zero, &steps), &zero),
         }
     }
@@ -87,16 +100,25 @@ impl<O: Optimiser> Rules<O> {
         batch: &B,
         key: &Key,
     ) -> (Tensor, crate::Updates) {
-        let at = |model: &M, batch: &B| {
-            let mut context = Context::training(key.clone()).of(model);
+        let run = |model: &M, batch: &B, mut context: Context<'_>| {
             let value = loss(model, batch, &mut context);
-            (value, context.updates())
+            if value.elements() != 1 || !value.dtype().is_float() {
+                let message = format!("the loss is {}, not one float", value.spec());
+                Error::new(ErrorKind::SeedNeeded(Shape::from(value.shape())), "Trainer", message)
+                    .help("the loss of a batch is a mean over its examples, such as .mean()")
+                    .raise();
+            }
+            // One number of any rank becomes one of rank 0, as the state has them.
+            (if value.shape().is_empty() { value } else { value.sum() }, context.updates())
         };
-        match self.precision {
-            Precision::Full => at(model, batch),
-            Precision::Bf16 => at(&model.to_dtype(DType::BF16), &batch.to_dtype(DType::BF16)),
-            Precision::F16 => at(&model.to_dtype(DType::F16), &batch.to_dtype(DType::F16)),
-        }
+        let context = Context::training(key.clone());
+        let dtype = match self.precision {
+            Precision::Full => return run(model, batch, context.of(model)),
+            Precision::Bf16 => DType::BF16,
+            Precision::F16 => DType::F16,
+        };
+        let narrow = model.to_dtype(dtype);
+        run(&narrow, &batch.to_dtype(dtype), context.made_from(&narrow, model))
     }
 
     /// One step; returns the loss. If that, or a gradient in f16, is not finite, nothing changes but the key and the scale.
@@ -114,7 +136,7 @@ impl<O: Optimiser> Rules<O> {
         let scaled = |value: Tensor| factor.iter().fold(value, |value, factor| value.cast(DType::F32) * factor);
         let mut sum: Option<(Tensor, M)> = None;
         let mut updates = None;
-        let examples = batch.leaves().first().map_or(0, |leaf| leaf.size(0));
+        let examples = examples_of(batch).unwrap_or(0);
         let parts = self.parts.min(examples).max(1);
         // The state of layers goes from one part to the next.
         let mut changed: Option<M> = None;
@@ -215,12 +237,20 @@ fn part_of(examples: usize, index: usize, parts: usize) -> Range<usize> {
     index * examples / parts..(index + 1) * examples / parts
 }
 
-/// Part `index` of `parts` of a batch.
+/// The number of examples of a batch: the rows of its first leaf that has any.
+pub(super) fn examples_of(batch: &impl Tree) -> Option<usize> {
+    batch.leaves().into_iter().find_map(|leaf| leaf.shape().first().copied())
+}
+
+/// Part `index` of `parts` of a batch. A leaf of rank 0 belongs to every part.
 fn split<B: Tree>(batch: &B, index: usize, parts: usize) -> B {
     if parts == 1 {
         return batch.map_leaves(Tensor::clone);
     }
     batch.map_leaves(|leaf| {
+        if leaf.shape().is_empty() {
+            return leaf.clone();
+        }
         let Range { start, end } = part_of(leaf.size(0), index, parts);
         leaf.slice(start..end)
     })

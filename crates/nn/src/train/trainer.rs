@@ -1,10 +1,12 @@
 //! The trainer.
 
+use super::output::expect_writable;
 use super::progress::Progress;
 use super::report::{Better, EpochReport, Report, Stopped, csv, plot};
-use super::step::{LossScale, Precision, Rules, TrainingState};
+use super::step::{LossScale, Precision, Rules, TrainingState, examples_of};
 #[cfg(feature = "tensorboard")]
 use super::tensorboard::TensorBoard;
+use super::{not_finite, output};
 use crate::Context;
 use crate::data::{Data, Loader, Position};
 use crate::optimise::Optimiser;
@@ -157,8 +159,8 @@ where
         self.with_rules(|rules| rules.average = Some(kept))
     }
 
-    /// Computes each batch in this many equal parts and adds their gradients, which takes less memory. The size of batches must be a
-    /// multiple of it.
+    /// Computes each batch in this many parts, whose sizes differ by one example at most, and adds their gradients, which takes less
+    /// memory. Every leaf of the batch has its examples along the first axis; a leaf of rank 0 belongs to every part.
     #[must_use]
     pub fn accumulate(self, parts: usize) -> Self {
         self.with_rules(|rules| rules.parts = parts.max(1))
@@ -174,7 +176,8 @@ where
     /// Computes loss and gradients in f16; the parameters keep their dtype.
     ///
     /// Small gradients would vanish in f16, so the loss is multiplied by a scale, and the gradients are divided by it. If they
-    /// overflow, the step changes nothing but the scale, which is halved; after 2000 steps without that it is doubled.
+    /// overflow, the step changes nothing but the scale, which is halved; after 2000 steps without that it is doubled. If they overflow
+    /// although the scale is 1, which is the least, the step is an error.
     #[must_use]
     pub fn f16(mut self) -> Self {
         self.state.scale = Some(LossScale::new());
@@ -280,7 +283,9 @@ where
     }
 
     /// One step on one batch; returns the loss before it.
+    #[track_caller]
     pub fn step(&mut self, batch: &B) -> Result<f64, Error> {
+        let _scope = primitive::scope(Line::caller());
         if self.step.is_none() {
             let (rules, loss) = (self.rules.clone(), self.loss.clone());
             let step = move |state: &mut State<M, O>, batch: &B| rules.step(&*loss, state, batch);
@@ -294,42 +299,42 @@ where
         }
         let step = self.step.as_ref().expect("just made");
         let key = self.state.key.clone();
+        let was_least = self.state.scale.as_ref().is_some_and(LossScale::is_least);
         let loss = catch(|| step(&mut self.state, batch))?.item();
         if !loss.is_finite() {
-            return Err(self.not_finite(loss, batch, key));
+            return Err(self.wrong_loss(loss, batch, key));
+        }
+        if was_least && self.state.scale.as_ref().is_some_and(LossScale::has_overflowed) {
+            return Err(self.wrong_gradients(batch, key));
         }
         self.run.steps += 1;
         Ok(loss)
     }
 
-    /// The error of a loss that is not finite: which operation made the first such number.
-    fn not_finite(&self, loss: f64, batch: &B, mut key: Key) -> Error {
-        let mut wrong_leaf = None;
-        for (name, leaf) in self.state.model.named_leaves() {
-            if leaf.dtype().is_float() && leaf.isfinite().all().item() == 0.0 {
-                wrong_leaf = wrong_leaf.or(Some(name));
-            }
-        }
+    /// The error of a loss that is not finite.
+    fn wrong_loss(&self, loss: f64, batch: &B, mut key: Key) -> Error {
         let message = format!("the loss of step {} is {loss}, and nothing was updated", self.run.steps + 1);
         let error = Error::new(ErrorKind::Anomaly, "Trainer", message);
-        if let Some(name) = wrong_leaf {
-            return error
-                .and(&format!("; the parameter `{name}` was not finite before it"))
-                .help("a smaller rate or clip_norm may keep it finite");
-        }
-        let found = catch(|| detect_anomaly(|| self.rules.loss(&*self.loss, &self.state.model, batch, &key.next())));
-        match found {
-            Err(first) => {
-                let line = first.line();
-                let error = error.and(&format!("; first: {}: {}", first.operation(), first.message()));
-                line.into_iter().fold(error.help_of(&first), Error::at)
-            }
-            Ok(_) => error,
-        }
+        not_finite::loss_error(error, loss, &self.rules, &*self.loss, (&self.state.model, batch, &key.next()))
+    }
+
+    /// The error of gradients in f16 that are not finite although the loss was not scaled.
+    fn wrong_gradients(&self, batch: &B, mut key: Key) -> Error {
+        let step = self.run.steps + 1;
+        let leaf = not_finite::gradient(&self.rules, &*self.loss, (&self.state.model, batch, &key.next()));
+        let first = leaf.map_or_else(String::new, |name| format!(", first that of `{name}`"));
+        let message = format!(
+            "the gradients of step {step} are not finite at the least scale of the loss{first}, and nothing was updated"
+        );
+        Error::new(ErrorKind::Anomaly, "Trainer", message)
+            .at(Line::caller())
+            .help("a slope is infinite, as that of sqrt at 0, or larger than 65504, the largest f16: bf16() has the range of f32")
     }
 
     /// The means of the metrics on the validation data, in evaluation mode.
+    #[track_caller]
     pub fn evaluate(&mut self) -> Result<Vec<(String, f64)>, Error> {
+        let _scope = primitive::scope(Line::caller());
         let Some(validation) = &mut self.validation else { return Ok(Vec::new()) };
         let batches = validation()?;
         let model = self.state.average.as_ref().unwrap_or(&self.state.model);
@@ -337,9 +342,15 @@ where
         for (name, metric) in &self.metrics {
             let (mut sum, mut count) = (0.0, 0.0);
             for batch in &batches {
-                let examples =
-                    batch.leaves().first().map_or(1, |leaf| leaf.shape().first().copied().unwrap_or(1)) as f64;
-                let value = catch(|| no_grad(|| metric(model, batch, &mut Context::evaluation().of(model)).item()))?;
+                let examples = examples_of(batch).unwrap_or(1) as f64;
+                let value = catch(|| no_grad(|| metric(model, batch, &mut Context::evaluation().of(model))))?;
+                if value.elements() != 1 {
+                    let message = format!("the metric {name:?} is {}, not one number", value.spec());
+                    return Err(Error::new(ErrorKind::Shape(vec![Shape::from(value.shape())]), "Trainer", message)
+                        .at(Line::caller())
+                        .help("the metric of a batch is a mean over its examples, such as .mean()"));
+                }
+                let value = value.item();
                 (sum, count) = (sum + value * examples, count + examples);
             }
             values.push((name.clone(), sum / count));
@@ -348,8 +359,10 @@ where
     }
 
     /// Trains until `epochs` epochs are complete, counted from the beginning of the run.
-    /// Prints a line after each epoch.
+    /// Prints a line after each epoch. Files that cannot be written are an error before anything is trained.
+    #[track_caller]
     pub fn fit<D: Data<Batch = B>>(&mut self, loader: &mut Loader<D>, epochs: u64) -> Result<Report, Error> {
+        let _scope = primitive::scope(Line::caller());
         let is_quiet = self.is_quiet;
         let report = self.fit_with(loader, epochs, |epoch, _| {
             if !is_quiet {
@@ -364,13 +377,16 @@ where
     }
 
     /// Like [`fit`](Trainer::fit), but calls a function after each epoch instead of printing; it ends the run by returning false.
+    #[track_caller]
     pub fn fit_with<D: Data<Batch = B>>(
         &mut self,
         loader: &mut Loader<D>,
         epochs: u64,
         mut each: impl FnMut(&EpochReport, &M) -> bool,
     ) -> Result<Report, Error> {
+        let _scope = primitive::scope(Line::caller());
         self.check(loader)?;
+        self.check_files()?;
         let per_epoch = loader.batches() as u64;
         let mut progress = Progress::new(epochs.saturating_mul(per_epoch), self.run.steps, self.has_progress);
         let mut stopped = Stopped::Complete;
@@ -421,13 +437,12 @@ where
         self.run.epochs.push(report);
         let values: Vec<f64> = self.run.epochs.iter().filter_map(|epoch| epoch.metric(&self.observed)).collect();
         self.rules.optimiser.observe(&values, &mut self.state.optimiser);
-        let write = |path: &Option<PathBuf>, what: &str, text: &dyn Fn() -> String| -> Result<(), Error> {
-            let Some(path) = path else { return Ok(()) };
-            let failed = |error| Error::new(ErrorKind::File, what, format!("{}: {error}", path.display()));
-            std::fs::write(path, text()).map_err(failed)
-        };
-        write(&self.csv, "csv", &|| csv(&self.run.epochs, true))?;
-        write(&self.plot, "plot", &|| plot(&self.run.epochs).svg())?;
+        if let Some(path) = &self.csv {
+            output::write(path, "csv", &csv(&self.run.epochs, true))?;
+        }
+        if let Some(path) = &self.plot {
+            output::write(path, "plot", &plot(&self.run.epochs).svg())?;
+        }
         #[cfg(feature = "tensorboard")]
         if let (Some(events), Some(epoch)) = (&mut self.events, self.run.epochs.last()) {
             let rate = epoch.rate.map(|rate| ("rate", rate));
@@ -459,6 +474,19 @@ where
         let Some((better, patience)) = &self.patience else { return false };
         let epochs = &self.run.epochs;
         epochs.len() as u64 > better.best(epochs).map_or(0, |best| best as u64) + *patience
+    }
+
+    /// That the files of this run can be written.
+    fn check_files(&self) -> Result<(), Error> {
+        self.csv.iter().try_for_each(|path| expect_writable(path, "csv"))?;
+        self.plot.iter().try_for_each(|path| expect_writable(path, "plot"))?;
+        #[cfg(feature = "files")]
+        {
+            let best = self.best_at.iter().map(|(path, _)| path);
+            let whole = self.saved_at.iter().map(|(path, _)| path).chain(best);
+            whole.into_iter().try_for_each(|path| output::expect_replaceable(path, "save"))?;
+        }
+        Ok(())
     }
 
     /// That there is something to learn from, and that every metric that is watched is measured.

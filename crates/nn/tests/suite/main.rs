@@ -4,6 +4,7 @@ mod imports;
 mod init;
 mod layers;
 mod losses;
+mod mistakes;
 mod models;
 mod optimisers;
 mod readers;

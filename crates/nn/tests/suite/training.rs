@@ -1,8 +1,9 @@
 //! The trainer: resuming, errors, early stopping, averages, precision.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wengert::nn::data::{Data, Loader, Tensors};
-use wengert::nn::optimise::{AdamW, Rule, Schedule, Sgd};
+use wengert::nn::optimise::{Adam, AdamW, Rule, Schedule, Sgd};
 use wengert::nn::*;
 use wengert::prelude::*;
 
@@ -90,7 +91,7 @@ fn run_until(
 ) {
     let flag = trainer.stop_flag();
     while trainer.steps() < stop {
-        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        flag.store(true, Ordering::Relaxed);
         let report = trainer.fit(loader, 4).expect("it trains");
         assert_eq!(report.stopped, Stopped::Interrupted);
     }
@@ -119,7 +120,11 @@ fn a_checkpoint_of_something_else_is_refused_and_changes_nothing() {
 
     let mut sgd = Trainer::new(model(), Sgd::new(0.1).momentum(0.9), loss).average(0.9).quiet();
     let text = sgd.resume(&path, &mut loader()).expect_err("another optimiser").to_string();
-    assert!(text.contains("optimiser.0.weight.momentum_buffer: missing in the file"), "{text}");
+    assert!(text.contains("the run had the optimiser AdamW; now there is Sgd"), "{text}");
+    // Both remember two moments for each parameter.
+    let mut adam = Trainer::new(model(), Adam::new(0.01), loss).average(0.9).quiet();
+    let text = adam.resume(&path, &mut loader()).expect_err("another optimiser").to_string();
+    assert!(text.contains("the run had the optimiser AdamW; now there is Adam"), "{text}");
 
     let mut fewer = Loader::new(data().split_at(40).0, 16);
     let text = trainer().resume(&path, &mut fewer).expect_err("other data").to_string();
@@ -251,6 +256,45 @@ fn a_panic_of_the_thread_that_prepares_batches_is_not_the_end_of_an_epoch() {
     assert_eq!(message, "example 10 is broken");
 }
 
+/// Two examples of a batch that can be read from the second try on.
+struct Late(AtomicBool);
+
+impl Data for Late {
+    type Batch = Tensor;
+
+    fn len(&self) -> usize {
+        6
+    }
+
+    fn batch(&self, positions: &[usize]) -> Result<Tensor, Error> {
+        if positions[0] == 2 && !self.0.swap(true, Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::File, "read", "the disk is asleep"));
+        }
+        Ok(Tensor::from(positions.iter().map(|at| *at as f64).collect::<Vec<_>>()))
+    }
+}
+
+#[test]
+fn a_batch_that_could_not_be_read_is_the_next_one() {
+    for ahead in [0, usize::MAX] {
+        let firsts = |loader: &mut Loader<Late>| -> Result<Vec<f64>, Error> {
+            loader.epoch().map(|batch| batch.map(|batch| batch.slice(0).item())).collect()
+        };
+        let mut loader = Loader::new(Late(AtomicBool::new(false)), 2).prefetch(ahead);
+        assert_eq!(firsts(&mut loader).expect_err("a batch").message(), "the disk is asleep");
+        assert_eq!((loader.position().epoch, loader.position().batch), (0, 1));
+        assert_eq!(firsts(&mut loader).expect("it reads"), [2.0, 4.0]);
+
+        // Who asks for another one goes on behind it.
+        let mut loader = Loader::new(Late(AtomicBool::new(false)), 2).prefetch(ahead);
+        let mut batches = loader.epoch();
+        assert_eq!(batches.by_ref().take(3).filter(Result::is_err).count(), 1);
+        assert_eq!(batches.loader().position().batch, 3);
+        assert!(batches.next().is_none());
+        assert_eq!((loader.position().epoch, loader.position().batch), (1, 0));
+    }
+}
+
 #[test]
 fn a_model_that_has_become_nan_does_not_replace_a_checkpoint() {
     let path = std::env::temp_dir().join(format!("wengert-nan-{}.safetensors", std::process::id()));
@@ -331,6 +375,176 @@ fn f16_skips_a_step_that_overflows_and_halves_the_scale() {
 }
 
 #[test]
+fn f16_gradients_that_are_never_finite_are_an_error_at_the_least_scale() {
+    // The slope of the root is infinite at w = 1.
+    let loss =
+        |(v, w): &(Tensor, Tensor), _: &Tensor, _: &mut Context<'_>| (w.square() - 1.0).sqrt().sum() + v.square().sum();
+    for is_eager in [false, true] {
+        let model = (Tensor::from([0.5f32]), Tensor::from([1.0f32]));
+        let trainer = Trainer::new(model.clone(), Sgd::new(0.1), loss).f16().quiet();
+        let mut trainer = if is_eager { trainer.eager() } else { trainer };
+        let batch = Tensor::from([0.0f32]);
+        // From 2^15 to 1.
+        (0..15).for_each(|_| assert_eq!(trainer.step(&batch).expect("a step"), 0.25));
+        for _ in 0..2 {
+            let error = trainer.step(&batch).expect_err("no gradient");
+            assert_eq!(error.kind(), &ErrorKind::Anomaly);
+            assert!(error.message().contains("at the least scale of the loss, first that of `1`"), "{error}");
+            assert_eq!(error.line().expect("a line").file(), file!());
+            assert_eq!((bits(trainer.model()), trainer.steps()), (bits(&model), 15));
+            assert_eq!(trainer.state().scale.as_ref().expect("a scale").factor.item(), 1.0);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_resumed_with_other_metrics_keeps_the_names_of_its_numbers() {
+    let folder = folder("columns");
+    let path = folder.join("run.safetensors");
+    let constant = |value: f64| move |_: &Model, _: &Batch, _: &mut Context<'_>| Tensor::from(value);
+    let saving = || trainer().save_to(&path, 1000);
+    saving().fit(&mut loader(), 1).expect("it trains");
+    let both = saving().validate(loader()).metric("one", constant(1.0)).metric("two", constant(2.0));
+    let second = saving().validate(loader()).metric("two", constant(2.0)).csv(folder.join("run.csv"));
+    let mut report = None;
+    for (mut trainer, epochs) in [(both, 2), (second, 3)] {
+        let mut batches = loader();
+        trainer.resume(&path, &mut batches).expect("the same run");
+        report = Some(trainer.fit(&mut batches, epochs).expect("it trains"));
+    }
+    let report = report.expect("two runs");
+    assert_eq!((report.metric("one"), report.metric("two")), (vec![1.0], vec![2.0, 2.0]));
+    let table = std::fs::read_to_string(folder.join("run.csv")).expect("a table");
+    let columns = |line: &str| line.split(',').skip(4).take(2).map(str::to_string).collect::<Vec<_>>();
+    let rows: Vec<_> = table.lines().map(columns).collect();
+    assert_eq!(rows, [["one", "two"], ["", ""], ["1", "2"], ["", "2"]]);
+    assert_eq!(report.plot().svg().matches("<polyline").count(), 2, "of `loss` and `two`; `one` is a point");
+    assert!(report.plot().svg().contains(">one<"));
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}
+
+#[test]
+fn a_loss_or_a_metric_that_is_no_number_is_an_error_at_the_users_line() {
+    let rows = |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| model.forward(x, context);
+    let linear = || Linear::new(3, 1, &mut Key::new(0));
+    for is_eager in [false, true] {
+        let trainer = Trainer::new(linear(), Sgd::new(0.1), rows).quiet();
+        let mut trainer = if is_eager { trainer.eager() } else { trainer };
+        let (error, line) = (trainer.fit(&mut loader(), 1).expect_err("a column"), line!());
+        let place = error.line().expect("a line");
+        assert_eq!((place.file(), place.line()), (file!(), line), "{error}");
+        assert!(error.message().starts_with("the loss is f64[16, 1], not one float"), "{error}");
+    }
+    let mean = |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| model.forward(x, context).mean();
+    let trainer = Trainer::new(linear(), Sgd::new(0.1), mean).quiet();
+    let mut trainer = trainer.validate(Loader::new(data(), 25)).metric("errors", rows);
+    let (error, line) = (trainer.fit(&mut loader(), 1).expect_err("a column"), line!());
+    let place = error.line().expect("a line");
+    assert_eq!((place.file(), place.line()), (file!(), line), "{error}");
+    assert!(error.message().starts_with("the metric \"errors\" is f64[25, 1], not one number"), "{error}");
+}
+
+#[test]
+fn a_loss_of_one_element_keeps_the_shapes_of_the_state() {
+    let one = |model: &Linear, (x, y): &Batch, context: &mut Context<'_>| {
+        model.forward(x, context).mse_loss(y, Reduction::Mean).reshape([1])
+    };
+    for is_eager in [false, true] {
+        let trainer = Trainer::new(Linear::new(3, 1, &mut Key::new(0)), Adam::new(0.1), one).quiet();
+        let mut trainer = if is_eager { trainer.eager() } else { trainer };
+        let shapes = |trainer: &Trainer<Linear, Batch, Adam>| -> Vec<Vec<usize>> {
+            trainer.state().leaves().into_iter().map(|leaf| leaf.shape().to_vec()).collect()
+        };
+        let before = shapes(&trainer);
+        trainer.fit(&mut loader(), 2).expect("it trains");
+        assert_eq!(shapes(&trainer), before);
+    }
+}
+
+#[test]
+fn a_batch_may_begin_with_a_single_number() {
+    type Weighted = (Tensor, Tensor);
+    let loss = |model: &Linear, (weight, x): &Weighted, context: &mut Context<'_>| {
+        assert!(weight.shape().is_empty());
+        (model.forward(x, context) * weight).square().mean()
+    };
+    let batch = (Tensor::from(2.0), data().tree().0.slice(..10));
+    let train = |parts: usize| {
+        let linear = Linear::new(3, 1, &mut Key::new(4));
+        let mut trainer = Trainer::new(linear, Sgd::new(0.1), loss).accumulate(parts).quiet();
+        trainer.step(&batch).expect("it trains");
+        trainer.into_model().weight
+    };
+    let whole = train(1);
+    assert!(whole.all_close(&train(3), 1e-12) && whole != Linear::new(3, 1, &mut Key::new(4)).weight);
+}
+
+#[test]
+fn a_loss_that_is_not_finite_names_the_example_or_the_operation() {
+    let exponential =
+        |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| (model.forward(x, context) + 1e3).exp().sum();
+    let constant = |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| {
+        model.forward(x, context).sum() + Tensor::from(f64::INFINITY)
+    };
+    let (x, y) = data().tree().clone();
+    let holes = |value: f64| {
+        let mut numbers = y.to_vec::<f64>();
+        numbers[7] = value;
+        (x.clone(), Tensor::from_vec(numbers, [50, 1]))
+    };
+    let mse = |model: &Linear, (x, y): &Batch, context: &mut Context<'_>| {
+        model.forward(x, context).mse_loss(y, Reduction::Mean)
+    };
+    type Function = fn(&Linear, &Batch, &mut Context<'_>) -> Tensor;
+    let cases: [(Function, Batch, &str); 4] = [
+        (
+            mse,
+            holes(f64::NAN),
+            "the loss of step 1 is NaN, and nothing was updated; leaf `1` of the batch has NaN at [7, 0]",
+        ),
+        (mse, holes(f64::INFINITY), "leaf `1` of the batch has inf at [7, 0]"),
+        (exponential, holes(0.0), "the loss of step 1 is inf, and nothing was updated; first: exp: "),
+        (constant, holes(0.0), "the loss of step 1 is inf, and nothing was updated"),
+    ];
+    for (loss, batch, text) in cases {
+        for is_eager in [false, true] {
+            let trainer = Trainer::new(Linear::new(3, 1, &mut Key::new(0)), Sgd::new(0.1), loss).quiet();
+            let mut trainer = if is_eager { trainer.eager() } else { trainer };
+            let error = trainer.step(&batch).expect_err(text);
+            assert!(error.message().contains(text) && error.suggestion().is_some(), "{error}");
+            assert!(!text.contains("exp") || error.line().is_some_and(|line| line.file() == file!()), "{error}");
+        }
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_found_before_training() {
+    let folder = folder("unwritable");
+    let missing = folder.join("missing").join("file");
+    let wrong = [
+        (trainer().save_to(&missing, 50), "save"),
+        (trainer().keep_best(&missing, "loss", false), "save"),
+        (trainer().save_to(&folder, 50), "save"),
+        (trainer().csv(&missing), "csv"),
+        (trainer().plot(&missing), "plot"),
+    ];
+    for (mut trainer, operation) in wrong {
+        let error = trainer.fit(&mut loader(), 1).expect_err("no file");
+        assert_eq!((error.kind(), error.operation(), trainer.steps()), (&ErrorKind::File, operation, 0));
+        assert!(error.message().contains(&folder.display().to_string()), "{error}");
+    }
+    // Files that can be written are not touched before there is something to write.
+    let [table, checkpoint] = ["table.csv", "run.safetensors"].map(|name| folder.join(name));
+    std::fs::write(&table, "mine").expect("a file");
+    let broken = |_: &Model, _: &Batch, _: &mut Context<'_>| Tensor::from(f64::NAN);
+    let mut trainer = Trainer::new(model(), Sgd::new(0.1), broken).csv(&table).save_to(&checkpoint, 1).quiet();
+    trainer.fit(&mut loader(), 1).expect_err("a loss of NaN");
+    assert_eq!(std::fs::read_to_string(&table).expect("a file"), "mine");
+    assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1);
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}
+
+#[test]
 fn curves_and_events_are_written_after_every_epoch() {
     let folder = folder("curves");
     let accuracy = |model: &Model, (x, y): &Batch, context: &mut Context<'_>| {
@@ -368,10 +582,7 @@ fn curves_and_events_are_written_after_every_epoch() {
 fn a_single_example_has_no_statistics() {
     let error = catch(|| BatchNorm::new(3).forward(&Tensor::ones([1, 3]), &mut Context::training(Key::new(0))));
     let text = error.expect_err("a variance of 0").to_string();
-    assert!(
-        text.contains("(BatchNorm)") && text.contains("single number per channel") && text.contains("drop_last"),
-        "{text}"
-    );
+    assert!(text.contains("(BatchNorm)") && text.contains("variance") && text.contains("drop_last"), "{text}");
     assert_eq!(BatchNorm::new(3).predict(&Tensor::ones([1, 3])).shape(), [1, 3]);
 }
 
@@ -411,7 +622,7 @@ fn a_run_that_would_learn_or_watch_nothing_does_not_begin() {
 
 #[test]
 fn the_model_of_the_best_epoch_is_kept_and_nan_is_no_best() {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     let folder = folder("best");
     let path = folder.join("best.safetensors");
     let values = [f64::NAN, 0.5, 0.9, f64::NAN, 0.7];
@@ -455,4 +666,11 @@ fn a_loss_that_is_nan_in_f16_only_is_traced_in_f16() {
     let batch = (Tensor::from([[1.0f32, 2.0]]), Tensor::from([[0f32]]));
     let error = in_f16(overflows, 0.1).step(&batch).expect_err("infinity - infinity");
     assert!(error.message().contains("first: sub") && error.line().is_some(), "{error}");
+
+    let large = |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| {
+        (model.forward(x, context) * 0.0 + 300.0).square().sum()
+    };
+    let error = in_f16(large, 0.1).step(&batch).expect_err("90000 is no f16");
+    assert!(error.message().contains("first: square"), "{error}");
+    assert!(error.suggestion().expect("a help").contains("bf16()"), "{error}");
 }

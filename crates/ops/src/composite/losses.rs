@@ -153,19 +153,41 @@ fn expect_same_shape(name: &str, x: &Tensor, target: &Tensor) {
     Error::new(ErrorKind::Shape(vec![own, other]), name, message).help(help).raise()
 }
 
+/// Refuses targets that are not integers, one for each row of `x`, whose last axis is that of the classes.
+#[track_caller]
+fn expect_labels(name: &str, x: &Tensor, targets: &Tensor) {
+    if targets.dtype().is_float() {
+        let message = format!("the targets are {}, not classes", targets.dtype());
+        Error::new(ErrorKind::DType(vec![targets.dtype()]), name, message)
+            .help("classes are integers, for example i64")
+            .raise();
+    }
+    let rows = &x.shape()[..x.rank() - 1];
+    if targets.shape() != rows {
+        let (own, rows) = (Shape::from(targets.shape()), Shape::from(rows));
+        let message = format!("targets of shape {own} for predictions of {rows} rows");
+        Error::new(ErrorKind::Shape(vec![own, rows]), name, message).help("give one class for each row").raise();
+    }
+}
+
 /// log x, clamped from below at -100.
 #[track_caller]
 fn bounded_log(x: &Tensor) -> Tensor {
     x.log().clamp_min(-100.0)
 }
 
+/// Losses times weights that broadcast to them; weights of more elements would repeat the losses.
 #[track_caller]
-fn scaled(losses: Tensor, weight: Option<&Tensor>) -> Tensor {
+fn scaled(name: &str, losses: Tensor, weight: Option<&Tensor>) -> Tensor {
     // Not a closure, which would lose the caller's line.
-    match weight {
-        Some(weight) => losses * weight,
-        None => losses,
+    let Some(weight) = weight else { return losses };
+    let product = &losses * weight;
+    if product.shape() != losses.shape() {
+        let (own, losses) = (Shape::from(weight.shape()), Shape::from(losses.shape()));
+        let message = format!("weights of shape {own} for losses of shape {losses}");
+        Error::new(ErrorKind::Shape(vec![own, losses]), name, message).help("the weights broadcast to the losses").raise();
     }
+    product
 }
 
 /// Added to differences in the triplet distances, to keep roots away from 0.
@@ -211,7 +233,7 @@ impl Tensor {
             0.0 => targets,
             smoothing => targets * (1.0 - smoothing) + smoothing / classes,
         };
-        let products = scaled(q * x.log_softmax(-1), options.weight.as_ref());
+        let products = scaled("cross_entropy", q * x.log_softmax(-1), options.weight.as_ref());
         options.reduction.apply(-products.sum_over(-1))
     }
 
@@ -227,6 +249,7 @@ impl Tensor {
     pub fn nll_loss(&self, targets: &Tensor, options: &CrossEntropy) -> Tensor {
         let x = classes_last("nll_loss", self);
         options.expect_classes("nll_loss", &x);
+        expect_labels("nll_loss", &x, targets);
         let counts = targets.cast(DType::I64).not_equal(options.ignored);
         let classes = counts.where_(targets.cast(DType::I64), 0);
         let axis = x.rank() - 1;
@@ -289,6 +312,10 @@ impl Tensor {
     #[track_caller]
     pub fn huber_loss(&self, target: &Tensor, delta: f64, reduction: Reduction) -> Tensor {
         expect_same_shape("huber_loss", self, target);
+        if delta.is_nan() || delta <= 0.0 {
+            let message = format!("the border {delta} is not above 0");
+            Error::new(ErrorKind::Argument, "huber_loss", message).raise();
+        }
         let difference = self - target;
         let size = difference.abs();
         let losses = size.le(delta).where_(&difference * &difference * 0.5, (&size - 0.5 * delta) * delta);
@@ -306,7 +333,7 @@ impl Tensor {
     pub fn binary_cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
         expect_same_shape("binary_cross_entropy", self, target);
         let products = target * bounded_log(self) + (1.0 - target) * bounded_log(&(1.0 - self));
-        reduction.apply(scaled(-products, weight))
+        reduction.apply(scaled("binary_cross_entropy", -products, weight))
     }
 
     /// The binary cross-entropy of sigmoid(x), finite for every x; `positive` is the weight of terms with target 1.
@@ -332,7 +359,7 @@ impl Tensor {
             Some(positive) => tail * ((positive - 1.0) * target + 1.0),
             None => tail,
         };
-        reduction.apply(scaled((1.0 - target) * self + tail, weight))
+        reduction.apply(scaled("binary_cross_entropy_with_logits", (1.0 - target) * self + tail, weight))
     }
 
     /// `t (log t - x)` for log-probabilities x and probabilities t; 0 where t is 0.
@@ -403,6 +430,7 @@ impl Tensor {
         epsilon: f64,
         reduction: Reduction,
     ) -> Tensor {
+        expect_same_shape("gaussian_nll_loss", self, target);
         let variance = match variance.rank() + 1 == self.rank() && variance.shape() == &self.shape()[..self.rank() - 1]
         {
             true if variance.rank() > 0 => variance.unsqueeze(variance.rank()),
@@ -412,6 +440,13 @@ impl Tensor {
         let bounded = variance.lt(epsilon).where_(&variance - variance.detach() + epsilon, &variance);
         let difference = self - target;
         let losses = (bounded.log() + &difference * &difference / &bounded) * 0.5;
+        if losses.shape() != difference.shape() {
+            let (own, other) = (Shape::from(variance.shape()), Shape::from(difference.shape()));
+            let message = format!("the variances have shape {own}, the predictions {other}");
+            Error::new(ErrorKind::Shape(vec![own, other]), "gaussian_nll_loss", message)
+                .help("give one variance for each prediction, or for each row")
+                .raise();
+        }
         reduction.apply(if full { losses + 0.5 * std::f64::consts::TAU.ln() } else { losses })
     }
 
@@ -439,6 +474,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn margin_ranking_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
+        expect_same_shape("margin_ranking_loss", self, other);
+        expect_same_shape("margin_ranking_loss", self, target);
         reduction.apply((margin - target * (self - other)).clamp_min(0.0))
     }
 
@@ -499,7 +536,9 @@ impl Tensor {
         fn inner(a: &Tensor, b: &Tensor) -> Tensor {
             (a * b).sum_over(-1)
         }
+        expect_same_shape("cosine_embedding_loss", self, other);
         let cosine = inner(self, other) / ((inner(self, self) + 1e-12) * (inner(other, other) + 1e-12)).sqrt();
+        expect_same_shape("cosine_embedding_loss", &cosine, target);
         let near = target.equal(1.0).where_(1.0 - &cosine, 0.0);
         let apart = target.equal(-1.0).where_((&cosine - margin).clamp_min(0.0), 0.0);
         reduction.apply(near + apart)
@@ -542,7 +581,11 @@ impl Tensor {
         }
         let (axis, classes) = (self.rank() - 1, self.shape()[self.rank() - 1]);
         expect_weights("multi_margin_loss", weight, classes);
-        let targets = targets.cast(DType::I64).reshape(&self.shape()[..axis]);
+        let rows = &self.shape()[..axis];
+        let is_whole = targets.elements() == rows.iter().product::<usize>();
+        let targets = if is_whole { targets.reshape(rows) } else { targets.clone() };
+        expect_labels("multi_margin_loss", self, &targets);
+        let targets = targets.cast(DType::I64);
         let own = targets.unsqueeze(axis);
         let distance = (margin - self.gather(-1, &own) + self).relu();
         let powered = if p == 2 { &distance * &distance } else { distance };
@@ -569,6 +612,7 @@ impl Tensor {
         if self.rank() == 0 {
             return self.reshape([1]).multilabel_margin_loss(&targets.reshape([1]), reduction);
         }
+        expect_same_shape("multilabel_margin_loss", self, targets);
         let (axis, classes) = (self.rank() - 1, self.shape()[self.rank() - 1]);
         let targets = targets.cast(DType::I64);
         // Labels before the first negative one: those with no negative ones up to them.
@@ -598,9 +642,11 @@ impl Tensor {
         weight: Option<&Tensor>,
         reduction: Reduction,
     ) -> Tensor {
+        let name = "multilabel_soft_margin_loss";
+        expect_same_shape(name, self, target);
         let losses = target * (-self).softplus() + (1.0 - target) * self.softplus();
         let classes = self.shape().last().copied().unwrap_or(1);
-        reduction.apply(scaled(losses, weight).sum_over(-1) * (1.0 / classes as f64))
+        reduction.apply(scaled(name, losses, weight).sum_over(-1) * (1.0 / classes as f64))
     }
 }
 

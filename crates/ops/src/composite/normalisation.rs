@@ -57,7 +57,8 @@ impl Tensor {
     pub fn batch_norm(&self, norm: &Norm) -> (Tensor, Tensor, Tensor) {
         let (y, mean, rstd) = self.batch_norm_with_statistics(norm);
         let root = rstd.recip();
-        (y, mean, &root * &root - norm.epsilon_or(EPSILON))
+        // Of equal numbers the difference is rounding errors.
+        (y, mean, (&root * &root - norm.epsilon_or(EPSILON)).clamp_min(0.0))
     }
 
     /// [`batch_norm`](Tensor::batch_norm), returning the mean and `1 / sqrt(variance + epsilon)` of each channel.
@@ -71,7 +72,8 @@ impl Tensor {
     pub fn batch_norm_with_statistics(&self, norm: &Norm) -> (Tensor, Tensor, Tensor) {
         if self.elements() == 0 {
             let channels = Tensor::constant(0.0, &Spec::new([self.shape().get(1).copied().unwrap_or(0)], self.dtype()));
-            return (self.clone(), channels.clone(), channels);
+            let y = if self.rank() < 2 { self.clone() } else { affine("batch_norm", self.clone(), norm) };
+            return (y, channels.clone(), channels);
         }
         expect_channels("batch_norm", self);
         // Channels as rows: [C, N, ..], one row each.
@@ -95,7 +97,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn batch_norm_given(&self, mean: &Tensor, variance: &Tensor, norm: &Norm) -> Tensor {
-        if self.elements() == 0 {
+        if self.elements() == 0 && self.rank() < 2 {
             return self.clone();
         }
         expect_channels("batch_norm", self);

@@ -119,6 +119,12 @@ impl Conv {
                 (total.iter().map(|total| total / 2).collect(), total.iter().map(|total| total - total / 2).collect())
             }
         };
+        // Sums and products of some of them are still sizes.
+        for (what, sizes) in [("stride", &stride), ("dilation", &dilation), ("padding", &before)] {
+            if let Some(size) = sizes.iter().find(|size| **size > i32::MAX as usize) {
+                Error::new(ErrorKind::Argument, name, format!("the {what} {size} is too large")).raise();
+            }
+        }
         [stride, dilation, before, after]
     }
 
@@ -259,14 +265,14 @@ impl Tensor {
         // Output padding is first taken from the padding at the end; the rest must not make room for another window.
         let mut input = Vec::new();
         for axis in 0..axes {
-            let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
-            let whole = (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + extra[axis];
             if extra[axis] >= stride[axis].max(dilation[axis]) {
                 let message = format!("output padding {} along axis {axis} is too large", extra[axis]);
                 Error::new(ErrorKind::Argument, name, message)
                     .help("it must be smaller than the stride or the dilation")
                     .raise();
             }
+            let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
+            let whole = (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + extra[axis];
             let Some(size) = whole.checked_sub(before[axis] + after[axis]) else {
                 let message = format!("padding {} leaves nothing of {whole} along axis {axis}", before[axis]);
                 Error::new(ErrorKind::Argument, name, message).raise();
@@ -276,9 +282,16 @@ impl Tensor {
         }
         let reach = |axis: usize| {
             let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
-            (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + stride[axis] - 1 - before[axis] - after[axis]
+            let end = (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + stride[axis] - 1;
+            end.saturating_sub(before[axis] + after[axis])
         };
         let reached: Vec<usize> = (0..axes).map(|axis| input[axis].min(reach(axis))).collect();
+        if reached.contains(&0) && !input.contains(&0) {
+            // The padding takes everything that the windows reach; the rest is zeros.
+            let shape: Shape = [x.shape()[0], w.shape()[1] * options.groups].iter().chain(&input).copied().collect();
+            let y = Tensor::constant(0.0, &Spec { shape, dtype: x.dtype() });
+            return one_image(options.with_bias(name, y, axes), single);
+        }
         let attrs = attributes(&reached, kernel, &stride, &dilation, &before, &after, options.groups);
         let mut y = bind1(&CONV_INPUT_GRADIENT, attrs, &[&x, w]);
         if reached != input {

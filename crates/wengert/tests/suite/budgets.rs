@@ -99,7 +99,7 @@ fn a_step_that_does_not_fit_leaves_its_state() {
     assert_eq!(w.to_vec::<f64>(), before);
 
     let free = compile_step(step);
-    let tight = compile_step(step).within(free.plan(&w, &x).total_bytes() * 8 / 10);
+    let tight = compile_step(step).within(free.plan(&w, &x).total_bytes() * 85 / 100);
     let mut other = w.clone();
     for _ in 0..3 {
         free.call(&mut w, &x);
@@ -152,12 +152,13 @@ fn a_plan_says_what_smaller_budgets_cost() {
         curve.windows(2).all(|pair| pair[0].bytes < pair[1].bytes && pair[0].seconds >= pair[1].seconds),
         "{curve:?}"
     );
-    assert_eq!(curve.last().unwrap().bytes, plan.total_bytes());
+    let most = curve.last().unwrap().bytes;
+    assert!(most >= plan.total_bytes());
     assert!((curve.last().unwrap().flops - plan.program().cost().flops).abs() < 1.0);
     for point in curve {
         let tight = compile(value_and_grad(loss)).within(point.bytes).plan(&x);
         assert!(tight.total_bytes() <= point.bytes, "{} of {}", tight.total_bytes(), point.bytes);
         assert_eq!(tight.repeated_cost().flops, tight.program().cost().flops - plan.program().cost().flops);
-        assert_eq!(tight.repeated_equations() == 0, point.bytes == plan.total_bytes());
+        assert_eq!(tight.repeated_equations() == 0, point.bytes == most);
     }
 }

@@ -156,6 +156,21 @@ fn a_wrong_rule_of_a_steep_curve_is_not_called_a_kink() {
 }
 
 #[test]
+fn a_function_that_is_smooth_on_a_small_scale_only_is_right() {
+    for (f, x) in [
+        ((|x: &Tensor| x.recip()) as fn(&Tensor) -> Tensor, 1e-8),
+        (|x| x.square().recip(), 1e-5),
+        (|x| (x * 1e6).sin(), 1.0),
+    ] {
+        let report = gradcheck(f, &Tensor::from(x)).unwrap();
+        assert_eq!(report.rows().len(), 0, "{report}");
+    }
+    // A wrong derivative stays wrong, however small the step.
+    let wrong = |x: &Tensor| square(&WRONG_REVERSE, &x.recip());
+    assert_eq!(gradcheck(wrong, &Tensor::from(1e-8)).unwrap_err().report().rows()[0].fault(), GradFault::Wrong);
+}
+
+#[test]
 fn the_edge_of_the_domain_is_said_to_be_one() {
     let report = gradcheck(|x: &Tensor| x.sqrt().sum(), &Tensor::from([1.0, 2e-5])).unwrap();
     assert_eq!(kinks(&report), [("x[1]", GradFault::Edge); 2]);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wengert::Schedule;
 use wengert::prelude::*;
 
 fn schedules(snapshots: usize) -> [Schedule; 3] {
@@ -260,6 +261,38 @@ fn files_of_a_closure_that_captured_another_number_are_not_used() {
 }
 
 #[test]
+fn a_pass_that_nobody_wants_leaves_nothing_for_another_body() {
+    let folder = folder("dropped");
+    let schedule = Schedule::Disk { snapshots: 4, folder: folder.clone() };
+    // They differ after the last state in a file.
+    let last = |rate: f64| {
+        let body = move |number: usize, x: &Tensor| if number >= 16 { x * rate } else { (x * 1.1).sin() };
+        vjp(|x: &Tensor| checkpoint_loop(20, x, body, &schedule), &Tensor::from(0.5))
+    };
+    let (one, pullback) = last(1.0);
+    drop(pullback);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    let (two, pullback) = last(2.0);
+    assert_eq!(two.item(), one.item() * 16.0);
+    drop(pullback);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn the_last_step_is_compared_too() {
+    for schedule in schedules(3) {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let body = move |number: usize, x: &Tensor| {
+            let is_again = number == 9 && runs.fetch_add(1, Ordering::Relaxed) > 0;
+            (x * if is_again { 1.2 } else { 1.1 }).sin()
+        };
+        let (_, pullback) = vjp(|x: &Tensor| checkpoint_loop(10, x, body, &schedule), &Tensor::from(0.5));
+        let error = catch(|| pullback.call(&Tensor::from(1.0))).unwrap_err();
+        assert!(error.to_string().contains("after step 9"), "{error}");
+    }
+}
+
+#[test]
 fn a_pass_for_other_operands_does_not_go_on_with_cotangents_in_files() {
     let folder = folder("operands");
     let schedule = Schedule::Disk { snapshots: 4, folder: folder.clone() };
@@ -275,7 +308,7 @@ fn a_pass_for_other_operands_does_not_go_on_with_cotangents_in_files() {
     let own = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     std::fs::write(own.join("state-10"), []).unwrap();
     assert_eq!(catch(|| for_a.call(&Tensor::from(1.0))).unwrap_err().kind(), &ErrorKind::File);
-    assert!(own.join("adjoint-20").exists(), "it has come to the part with the fault");
+    assert!(!own.exists(), "a pass that failed leaves nothing behind");
 
     let (_, for_b) = vjp(|b: &Tensor| last(&a, b, &schedule), &b);
     let right = grad(|b: &Tensor| last(&a, b, &Schedule::All))(&b);
@@ -374,7 +407,7 @@ fn a_body_that_does_something_else_when_it_is_computed_again_is_an_error() {
         let run = || grad(|x: &Tensor| checkpoint_loop(20, x, fickle(), &schedule).sum())(&x);
         let error = catch(run).expect_err("every call gives another state");
         assert_eq!((error.kind(), error.operation()), (&ErrorKind::Checkpoint, "checkpoint_loop"));
-        assert!(error.message().contains("element 0 of part 0 of the state after step 18 is "), "{error}");
+        assert!(error.message().contains("element 0 of part 0 of the state after step 19 is "), "{error}");
         assert!(error.message().contains(", and was ") && error.line().is_some(), "{error}");
         assert!(catch(|| Verify::Off.within(run)).is_ok(), "nothing is compared");
     }

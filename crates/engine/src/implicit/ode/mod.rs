@@ -155,7 +155,7 @@ impl Ode {
     /// of those, and integrates again for the others. How many steps there will be is not known, so `Binomial` keeps the same as `Online`.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{Schedule, prelude::*};
     /// let decay = |_: &Tensor, y: &Tensor, rate: &Tensor| -(rate * y);
     /// let last = |rate: &Tensor, options: Ode| odeint(decay, rate, &Tensor::from(1.0), &[0.0, 9.0], options).select(0, 1);
     /// let precise = Ode::new().rtol(1e-12).atol(1e-14);
