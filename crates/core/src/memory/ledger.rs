@@ -2,11 +2,12 @@
 
 use crate::Tensor;
 use crate::autograd::packing::{self, Origin, Purpose, Saver, save_around, with_saver};
-use crate::interp::Role;
+use crate::interp::{Node, Role};
 use crate::location::{self, Line};
 use crate::primitive::Saved;
-use rustc_hash::FxHashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A value that a record saves.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,8 +115,48 @@ struct Listener {
 #[derive(Default)]
 struct Heard {
     values: Vec<SavedValue>,
-    blocks: FxHashSet<usize>,
+    /// What the memory of each block held last.
+    blocks: FxHashMap<usize, Held>,
+    /// The number of values whose block holds another one.
+    gone: usize,
 }
+
+/// The value in a block: when nobody needs it any more, the same memory may hold another one.
+enum Held {
+    /// The output of a call, whose record did not exist yet.
+    Output(&'static str, Line),
+    /// What a record made.
+    Made(Weak<Node>),
+    Unknown,
+}
+
+impl Held {
+    fn by(purpose: &Purpose<'_>) -> Held {
+        match (purpose.origin, purpose.maker) {
+            (Origin::Output(_), _) => Held::Output(purpose.call, purpose.line),
+            (Origin::Operand(_), Some(maker)) => Held::Made(Arc::downgrade(maker)),
+            _ => Held::Unknown,
+        }
+    }
+
+    /// Whether a value in the same block is this one, or a view of it.
+    fn is_still_there(&self, purpose: &Purpose<'_>) -> bool {
+        match (self, purpose.origin, purpose.maker) {
+            (Held::Output(call, line), Origin::Output(_), _) => (*call, *line) == (purpose.call, purpose.line),
+            (_, Origin::Output(_), _) => false,
+            (Held::Output(call, line), _, Some(maker)) => {
+                let before = |node: &Arc<Node>| node.edges().first().cloned().flatten();
+                let mut makers = std::iter::successors(Some(maker.clone()), before).take(MOST_VIEWS);
+                makers.any(|node| node.role() != Role::Leaf && node.op().name() == *call && node.line == *line)
+            }
+            (Held::Made(node), ..) => node.upgrade().is_some_and(|node| !node.is_consumed()),
+            _ => true,
+        }
+    }
+}
+
+/// How many views of views are followed.
+const MOST_VIEWS: usize = 8;
 
 impl Listener {
     fn note(&self, value: &Tensor, purpose: &Purpose<'_>) {
@@ -132,13 +173,34 @@ impl Listener {
             Origin::Residual => Reason::Residual,
         };
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = block.is_none_or(|block| heard.blocks.insert(block));
+        let is_first = block.is_none_or(|block| heard.is_new(block, purpose));
         let (operation, line, block) = (purpose.call, location::shown(purpose.line), block.unwrap_or(0));
         let made_at = match purpose.origin {
             Origin::Operand(_) => purpose.maker.map(|maker| location::shown(maker.line)),
             _ => Some(line),
         };
         heard.values.push(SavedValue { operation, line, reason, bytes, is_first, made_at, block });
+    }
+}
+
+impl Heard {
+    /// Whether a block has not been noted yet, or holds another value now.
+    fn is_new(&mut self, block: usize, purpose: &Purpose<'_>) -> bool {
+        match self.blocks.entry(block) {
+            Entry::Vacant(place) => {
+                place.insert(Held::by(purpose));
+                true
+            }
+            Entry::Occupied(place) if place.get().is_still_there(purpose) => false,
+            Entry::Occupied(mut place) => {
+                place.insert(Held::by(purpose));
+                // What was there before is in no block of now.
+                self.gone += 1;
+                let other = usize::MAX - self.gone;
+                self.values.iter_mut().filter(|value| value.block == block).for_each(|value| value.block = other);
+                true
+            }
+        }
     }
 }
 

@@ -185,7 +185,9 @@ fn scaled(name: &str, losses: Tensor, weight: Option<&Tensor>) -> Tensor {
     if product.shape() != losses.shape() {
         let (own, losses) = (Shape::from(weight.shape()), Shape::from(losses.shape()));
         let message = format!("weights of shape {own} for losses of shape {losses}");
-        Error::new(ErrorKind::Shape(vec![own, losses]), name, message).help("the weights broadcast to the losses").raise();
+        Error::new(ErrorKind::Shape(vec![own, losses]), name, message)
+            .help("the weights broadcast to the losses")
+            .raise();
     }
     product
 }

@@ -39,6 +39,26 @@ fn changes_of_operations_add_up_to_the_statistics() {
 }
 
 #[test]
+fn memory_that_is_used_again_holds_another_value() {
+    let _turn = turn();
+    let x = Tensor::linspace(0.1, 0.9, 1 << 16).require_grad();
+    let (y, report) = memory_report(|| {
+        for _ in 0..3 {
+            x.tanh().sum().backward();
+        }
+        let y = x.exp();
+        y.sum();
+        y
+    });
+    let exp = report.saved().iter().find(|value| value.operation == "exp").expect("exp saves its output");
+    assert!(exp.is_first && exp.is_of(&y));
+    assert!(report.saved().iter().all(|value| value.operation == "exp" || !value.is_of(&y)));
+    let why = report.why_alive(&y);
+    assert!(why.len() == 2 && why[0].starts_with("kept by exp for its output"), "{why:?}");
+    assert!(report.by_line().iter().any(|(line, bytes)| *line == exp.line && *bytes == BYTES));
+}
+
+#[test]
 fn what_a_backward_pass_frees_belongs_to_it() {
     let _turn = turn();
     let x = Tensor::linspace(0.1, 0.9, 1 << 16).require_grad();
