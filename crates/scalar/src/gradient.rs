@@ -38,7 +38,7 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
         inputs.extend(x.iter().zip(places.places()).map(|(x, place)| Var::at(*x, place)));
         let y = f(&inputs);
         y.expect_own(line);
-        sweep_one(recording, y, |adjoints| adjoints.read(places, slopes, misused));
+        sweep_one(recording, y, line, |adjoints| adjoints.read(places, slopes, misused));
         y.value()
     });
     keep(&INPUTS, inputs);
@@ -59,18 +59,22 @@ pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N])
         let mut each = places.places();
         let y = f(x.map(|x| Var::at(x, each.next().expect("a place for every input"))));
         y.expect_own(line);
-        sweep_one(recording, y, |adjoints| adjoints.read(places, &mut slopes, misused));
+        sweep_one(recording, y, line, |adjoints| adjoints.read(places, &mut slopes, misused));
         y.value()
     });
     (value, slopes)
 }
 
-/// Sweeps back from `y` and calls `read` with the adjoints.
-#[track_caller]
-pub(crate) fn sweep_one(recording: &Recording, y: Var, read: impl FnOnce(&mut Adjoints<f64>)) {
+/// Sweeps back from `y` in the name of a line, and calls `read` with the adjoints.
+pub(crate) fn sweep_one(
+    recording: &Recording,
+    y: Var,
+    line: &'static Location<'static>,
+    read: impl FnOnce(&mut Adjoints<f64>),
+) {
     with_clean(&ONE, |adjoints| {
         adjoints.add(y.place(), &1.0, misused);
-        adjoints.sweep(recording.start(), misused);
+        adjoints.sweep_at(recording.start(), misused, line);
         read(adjoints);
         recording.clear(adjoints);
     });

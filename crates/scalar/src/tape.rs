@@ -138,7 +138,7 @@ impl Tape<'_> {
         expect(count == room, "pull", || format!("{count} inputs and room for {room} slopes"));
         let line = Location::caller();
         [y].iter().chain(inputs).for_each(|var| var.expect_own(line));
-        sweep_one(self.recording, y, |adjoints| {
+        sweep_one(self.recording, y, line, |adjoints| {
             for (slope, input) in slopes.iter_mut().zip(inputs) {
                 *slope = adjoints.of(input.place(), misused);
             }

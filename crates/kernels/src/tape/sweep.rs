@@ -5,6 +5,7 @@ use super::chunk::Chunk;
 use super::limit::{Failure, Owner, Paged};
 use super::{CHUNKS, OnMisuse, Place, Position, Stop, Tape, WIDE};
 use crate::simd::{Level, level};
+use std::panic::Location;
 
 /// The adjoints of a recording. A sweep zeroes the adjoints that it has propagated, so the memory can be reused by the next one.
 #[derive(Debug)]
@@ -94,7 +95,12 @@ impl<A: Adjoint> Adjoints<A> {
     /// Propagates the adjoints of all statements since `down_to` to their arguments; statements without arguments keep theirs.
     #[track_caller]
     pub fn sweep(&mut self, down_to: Position, stop: OnMisuse) {
-        let (tape, stop) = (Tape::here(), Stop::here(stop));
+        self.sweep_at(down_to, stop, Location::caller());
+    }
+
+    /// [`sweep`](Adjoints::sweep), in the name of a caller.
+    pub fn sweep_at(&mut self, down_to: Position, stop: OnMisuse, line: &'static Location<'static>) {
+        let (tape, stop) = (Tape::here(), Stop::at(stop, line));
         let next = tape.next.get();
         let (first, behind) = tape.inputs.get();
         // Inputs propagate nothing: if the range ends with them, they are skipped.

@@ -246,6 +246,11 @@ fn storage(text: &str, width: usize, chosen: usize) -> Result<Vec<f64>, Error> {
     Ok(numbers)
 }
 
+/// The text behind the end of a line, if it begins with one: that of Unix, of Windows, or of old spreadsheets.
+fn behind_line(text: &str) -> Option<&str> {
+    text.strip_prefix("\r\n").or_else(|| text.strip_prefix(['\n', '\r']))
+}
+
 /// The rows of a text.
 struct Records<'t> {
     rest: &'t str,
@@ -257,7 +262,7 @@ impl<'t> Records<'t> {
     /// Puts the fields of the next row that is not blank into `fields` and returns its line.
     fn next(&mut self, fields: &mut Vec<Cow<'t, str>>) -> Result<Option<usize>, Error> {
         fields.clear();
-        while let Some(rest) = self.rest.strip_prefix("\r\n").or_else(|| self.rest.strip_prefix('\n')) {
+        while let Some(rest) = behind_line(self.rest) {
             self.rest = rest;
             self.line += 1;
         }
@@ -277,8 +282,7 @@ impl<'t> Records<'t> {
                 self.rest = rest;
                 continue;
             }
-            let rest = self.rest.strip_prefix("\r\n").or_else(|| self.rest.strip_prefix('\n'));
-            if let Some(rest) = rest {
+            if let Some(rest) = behind_line(self.rest) {
                 self.rest = rest;
                 self.line += 1;
             } else if !self.rest.is_empty() {
@@ -291,10 +295,10 @@ impl<'t> Records<'t> {
 
     /// A field up to a delimiter or the end of the line.
     fn plain(&mut self) -> Cow<'t, str> {
-        let end = self.rest.find([self.delimiter, '\n']).unwrap_or(self.rest.len());
+        let end = self.rest.find([self.delimiter, '\n', '\r']).unwrap_or(self.rest.len());
         let (field, rest) = self.rest.split_at(end);
         self.rest = rest;
-        Cow::Borrowed(if rest.starts_with('\n') { field.strip_suffix('\r').unwrap_or(field) } else { field })
+        Cow::Borrowed(field)
     }
 
     /// A field up to its closing quote; two quotes stand for one.

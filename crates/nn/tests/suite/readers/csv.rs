@@ -28,6 +28,8 @@ fn quotes_line_ends_and_blank_lines_are_those_of_spreadsheets() {
     let csv = Csv::parse(text).unwrap();
     assert_eq!(names(&csv), ["first, \"quoted\"", "two\nlines"]);
     assert_eq!(csv.table, Tensor::from([[1.5, -2000.0], [3.0, f64::INFINITY]]));
+    // The line ends of old spreadsheets.
+    assert_eq!(Csv::parse("1,2\r3,4\r").unwrap().table, Tensor::from([[1.0, 2.0], [3.0, 4.0]]));
     assert_eq!(message(Csv::parse("\"a\nb\",c\n1,x\n")), "line 3, column 2 (`c`): \"x\" is not a number");
 }
 
