@@ -10,7 +10,6 @@ use super::lower;
 use super::views::Views;
 use super::{Plan, Target, fuse};
 use crate::error::{Error, ErrorKind};
-use crate::primitive::{Spec, SpecRef};
 use crate::program::{Again, Equation, Program, Reads, Var, insert};
 
 /// Maximum number of equations that are repeated for one value.
@@ -100,11 +99,9 @@ fn path(
 /// The most bytes that a kernel takes beside its operands and results: that of a large product packs a copy of its smaller operand.
 fn scratch(program: &Program, target: &Target) -> usize {
     let copied = |equation: &Equation| {
-        let operands: Vec<SpecRef<'_>> = equation.inputs.iter().map(|var| program.spec(*var).as_ref()).collect();
-        let outputs: Vec<Spec> = equation.outputs.iter().map(|var| program.spec(*var).clone()).collect();
-        let is_large = || equation.op.cost(&equation.attrs, &operands, &outputs).flops >= target.large_call;
+        let is_large = equation.op.lowered().leads() && program.call_cost(equation).flops >= target.large_call;
         let smaller = || equation.inputs.iter().take(2).map(|var| program.spec(*var).bytes()).min();
-        if equation.op.lowered().leads() && is_large() { smaller() } else { None }
+        if is_large { smaller() } else { None }
     };
     program.equations().iter().filter_map(copied).max().unwrap_or(0)
 }

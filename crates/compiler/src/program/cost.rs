@@ -28,10 +28,7 @@ impl Program {
         // By variable: its base, and its size in bytes.
         let mut memory: Vec<(usize, usize)> = self.specs.iter().map(|spec| spec.bytes()).enumerate().collect();
         let cost = |equation: &Equation| {
-            let operands: SmallVec<[SpecRef<'_>; 4]> =
-                equation.inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
-            let outputs: SmallVec<[_; 2]> = equation.outputs.iter().map(|var| self.spec(*var).clone()).collect();
-            let mut cost = equation.op.cost(&equation.attrs, &operands, &outputs);
+            let mut cost = self.call_cost(equation);
             if cost == Cost::default() {
                 if let ([x], [y]) = (&equation.inputs[..], &equation.outputs[..]) {
                     let (place, bytes) = memory[x.index()];
@@ -49,6 +46,13 @@ impl Program {
             cost
         };
         self.equations.iter().map(cost).collect()
+    }
+
+    /// The cost of a call by the specs of its operands, as if each lay in memory of its own.
+    pub(crate) fn call_cost(&self, equation: &Equation) -> Cost {
+        let operands: SmallVec<[SpecRef<'_>; 4]> = equation.inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
+        let outputs: SmallVec<[_; 2]> = equation.outputs.iter().map(|var| self.spec(*var).clone()).collect();
+        equation.op.cost(&equation.attrs, &operands, &outputs)
     }
 
     /// The equations with their costs and source lines, as a table.

@@ -185,7 +185,9 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     }
 
     /// Limits the memory of a call to this many bytes, including inputs, constants and outputs ([`total_bytes`](PlanSummary::total_bytes)),
-    /// and what the kernel of a large product takes for itself.
+    /// and the operand that the kernel of a large product packs. Other memory that kernels take while they run is not counted: usually less
+    /// than a percent.
+    ///
     /// Long-lived values are recomputed when they are read, starting with those that are cheapest for their size. If that is not enough,
     /// the first call raises an error that says how low it got. On tensors of a transform or of the tape the limit holds for each of the
     /// programs that run, forward and backward, with everything that one passes to the other

@@ -1,8 +1,6 @@
 //! Fuses loops into the large products that they follow (bias, activation, residual, optimiser update), while rows are still in cache.
 
 use super::{Fuser, Kernel, Role};
-use crate::primitive::SpecRef;
-use smallvec::SmallVec;
 
 impl Fuser<'_> {
     /// Merges calls with loops that read their results element by element.
@@ -49,11 +47,7 @@ impl Fuser<'_> {
     }
 
     fn is_large(&self, number: usize) -> bool {
-        let equation = self.equation(number);
-        let spec = |var| self.program.spec(var);
-        let operands: SmallVec<[SpecRef<'_>; 4]> = equation.inputs.iter().map(|var| spec(*var).as_ref()).collect();
-        let outputs: SmallVec<[_; 1]> = equation.outputs.iter().map(|var| spec(*var).clone()).collect();
-        equation.op.cost(&equation.attrs, &operands, &outputs).flops >= self.target.large_call
+        self.program.call_cost(self.equation(number)).flops >= self.target.large_call
     }
 
     /// Whether `kernel` is a loop over the elements of the call's result, and nothing has to run in between.
