@@ -134,6 +134,7 @@ fn run_tells_about_a_saved_program_and_runs_it() {
     assert!(fails(&["run", path, "--input", "1"], 2).contains("takes 2 inputs, 1 are given"));
     assert!(fails(&["run", path, "--input", "1,2,3", "--input", "1"], 2).contains("'0': f64[2]: 3 numbers for 2"));
     assert!(fails(&["run", path, "--input", "one,2", "--input", "1"], 2).contains("'one' is no f64"));
+    assert!(fails(&["run", path, "--input", "1e400,2", "--input", "1"], 2).contains("'1e400' is too large for f64"));
     let text = std::fs::read_to_string(&file).expect("it can be read");
     std::fs::write(&file, text.replace("mul", "add")).expect("it can be written");
     assert!(fails(&["run", path], 1).contains("the checksum is"));

@@ -143,6 +143,17 @@ fn a_budget_holds_for_the_forward_and_the_backward_program_of_a_transform() {
 }
 
 #[test]
+fn a_budget_counts_what_a_large_product_packs() {
+    let product = |(x, w): &(Tensor, Tensor)| x.matmul(w);
+    let x = (wave([512, 256], 0.1), wave([256, 128], 0.2));
+    let needed = compile(product).plan(&x).total_bytes();
+    // The smaller operand.
+    let error = catch(|| compile(product).within(needed).call(&x)).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Budget { needed: needed + 256 * 128 * 8, allowed: needed });
+    compile(product).within(needed + 256 * 128 * 8).call(&x);
+}
+
+#[test]
 fn a_plan_says_what_smaller_budgets_cost() {
     let x = layers();
     let plan = compile(value_and_grad(loss)).plan(&x);

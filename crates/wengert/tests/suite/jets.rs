@@ -467,3 +467,21 @@ fn jets_and_laplacians_of_loops_are_the_same_in_batches_and_programs() {
     same(&grad(|x: &Tensor| jet(f, x, std::slice::from_ref(&direction), 3).swap_remove(3)));
     same(&|x| jet(|x: &Tensor| grad(f)(x).sum(), x, std::slice::from_ref(&direction), 2).swap_remove(2));
 }
+
+#[test]
+fn bessel_functions_near_0_have_derivatives_of_every_order() {
+    // Of I0 at 0, derivative 2k is (2k)! / (4^k k!^2), and of I1 derivative 2k - 1 is the same.
+    let at_0 = [1.0, 0.5, 0.375, 0.3125, 0.2734375, 0.24609375];
+    let even = jet(|x: &Tensor| x.i0(), &Tensor::from(0.0), &[Tensor::from(1.0)], 10);
+    let odd = |k: usize| 2 * k - 1;
+    let of_1 = jet(|x: &Tensor| x.i1(), &Tensor::from(0.0), &[Tensor::from(1.0)], 9);
+    for (k, exact) in at_0.into_iter().enumerate() {
+        assert!((even[2 * k].item() - exact).abs() < 1e-12, "I0, derivative {}: {}", 2 * k, even[2 * k]);
+        if k > 0 {
+            assert!((of_1[odd(k)].item() - exact).abs() < 1e-12, "I1, derivative {}: {}", odd(k), of_1[odd(k)]);
+        }
+    }
+    // Beside 0, by the Taylor series at 0.
+    let near = jet(|x: &Tensor| x.i0(), &Tensor::from(0.01), &[Tensor::from(1.0)], 8);
+    assert!((near[8].item() - (at_0[4] + at_0[5] * 1e-4 / 2.0)).abs() < 1e-8, "{}", near[8]);
+}

@@ -416,3 +416,12 @@ fn a_body_that_does_something_else_when_it_is_computed_again_is_an_error() {
     };
     assert_eq!(grad(steady)(&x), grad(|x: &Tensor| (0..20).fold(x.clone(), |x, _| x.sin()).sum())(&x));
 }
+
+#[test]
+fn advances_without_a_state_are_an_error_and_those_with_one_are_counted_at_once() {
+    for none in schedules(0) {
+        assert_eq!(catch(|| none.advances(10)).unwrap_err().kind(), &ErrorKind::Argument);
+    }
+    let steps = 1u128 << 40;
+    assert_eq!(Schedule::Binomial { snapshots: 1 }.advances(1 << 40), steps * (steps - 1) / 2);
+}
