@@ -19,7 +19,7 @@ pub mod workloads;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
-use step::Mode;
+use step::{Mode, On};
 
 #[derive(Parser)]
 #[command(version, about = "Benchmarks of Wengert")]
@@ -59,6 +59,9 @@ enum Bench {
         /// The most megabytes that a call of the compiled step may need.
         #[arg(long)]
         within: Option<f64>,
+        /// Where to run compiled steps.
+        #[arg(long, value_enum, default_value_t = On::Cpu)]
+        device: On,
         /// How long to repeat, in seconds.
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
@@ -76,6 +79,9 @@ enum Bench {
         /// The most megabytes that a call of the compiled step may need.
         #[arg(long)]
         within: Option<f64>,
+        /// Where to run compiled steps.
+        #[arg(long, value_enum, default_value_t = On::Cpu)]
+        device: On,
         /// Print a JSON object.
         #[arg(long)]
         json: bool,
@@ -183,7 +189,9 @@ pub fn run(peers: &[scalar::Library]) {
     match Arguments::parse().bench {
         Bench::Overhead { json, most } => overhead::run(json, most),
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
-        Bench::Step { name, mode, within, seconds, json } => step::run(&name, mode, within, seconds, json),
+        Bench::Step { name, mode, within, device, seconds, json } => {
+            step::run(&name, mode, within, device, seconds, json)
+        }
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Scalar { json, most } => scalar::run(json, most, peers),
         Bench::Granularity { json } => granularity::run(json),
@@ -198,7 +206,7 @@ pub fn run(peers: &[scalar::Library]) {
             }
         }
         Bench::Transforms { names, json, most } => transforms::run(&names, json, most),
-        Bench::Losses { name, mode, within, json } => step::losses(&name, mode, within, json),
+        Bench::Losses { name, mode, within, device, json } => step::losses(&name, mode, within, device, json),
         Bench::Profile { name, mode, seconds, trace, json } => {
             profile::run(&name, mode, seconds, trace.as_deref(), json)
         }

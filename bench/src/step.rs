@@ -4,12 +4,15 @@ use crate::workloads::{self, Size, Workload};
 use clap::ValueEnum;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wengert::Device;
 use wengert::backend::Cpu;
 
+/// The sizes of accelerators are named `large_` and the workload.
 pub(crate) fn find(name: &str) -> Workload {
-    let mut all = workloads::all(Size::Full);
+    let size = if name.starts_with("large_") { Size::Large } else { Size::Full };
+    let mut all = workloads::all(size);
     let names: Vec<&str> = all.iter().map(|workload| workload.name).collect();
-    match names.iter().position(|known| *known == name) {
+    match names.iter().position(|known| *known == name.trim_start_matches("large_")) {
         Some(position) => all.swap_remove(position),
         None => {
             eprintln!("there is no workload '{name}'; there are {}", names.join(", "));
@@ -36,34 +39,57 @@ impl Mode {
     }
 }
 
+/// Where steps run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum On {
+    /// This machine's processor.
+    Cpu,
+    /// Its first NVIDIA GPU; for compiled steps.
+    Cuda,
+}
+
+impl On {
+    fn device(self) -> Device {
+        match self {
+            On::Cpu => Device::Cpu,
+            On::Cuda => Device::Cuda(0),
+        }
+    }
+}
+
 /// The median and the fastest step of a run of `seconds`, with at least ten steps.
-pub fn run(name: &str, mode: Mode, within: Option<f64>, seconds: f64, json: bool) {
+pub fn run(name: &str, mode: Mode, within: Option<f64>, on: On, seconds: f64, json: bool) {
     let workload = find(name);
     let (mut eager, mut compiled) = match mode {
         Mode::Eager => (Some(workload.start()), None),
-        Mode::Compiled => (None, Some(workload.compiled(within.map(bytes), Arc::new(Cpu)))),
+        Mode::Compiled => (None, Some(workload.compiled_on(within.map(bytes), on.device()))),
     };
-    let mut step = || match (&mut eager, &mut compiled) {
-        (Some(training), _) => training.step(),
-        (_, Some(steps)) => steps.step(),
-        _ => unreachable!("one of both"),
+    // Work on a device goes on after a step returns, so several steps are timed together.
+    let together = if on == On::Cpu { 1 } else { 20 };
+    let mut step = |times: usize| {
+        for _ in 0..times {
+            match (&mut eager, &mut compiled) {
+                (Some(training), _) => training.step(),
+                (_, Some(steps)) => steps.step(),
+                _ => unreachable!("one of both"),
+            }
+        }
+        compiled.iter().for_each(|steps| steps.finish());
     };
     let start = Instant::now();
-    step();
+    step(1);
     let first = milliseconds(start.elapsed());
-    for _ in 0..4 {
-        step();
-    }
+    step(4);
     wengert::memory::reset_peak();
     let mut times = Vec::new();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < seconds || times.len() < 10 {
         let start = Instant::now();
-        step();
-        times.push(milliseconds(start.elapsed()));
+        step(together);
+        times.push(milliseconds(start.elapsed()) / together as f64);
     }
     times.sort_by(f64::total_cmp);
-    let (median, fastest, count) = (times[times.len() / 2], times[0], times.len());
+    let (median, fastest, count) = (times[times.len() / 2], times[0], times.len() * together);
     // The first call also runs a step.
     let compile = (first - median).max(0.0);
     let peak = wengert::memory::statistics().peak_bytes as f64 / 1e6;
@@ -80,11 +106,11 @@ pub fn run(name: &str, mode: Mode, within: Option<f64>, seconds: f64, json: bool
 }
 
 /// Ten steps from closed-form weights and data.
-pub fn losses(name: &str, mode: Mode, within: Option<f64>, json: bool) {
+pub fn losses(name: &str, mode: Mode, within: Option<f64>, on: On, json: bool) {
     let [first, last, norm] = match mode {
         Mode::Eager => find(name).start().ten_steps(),
         Mode::Compiled => {
-            let mut steps = find(name).compiled(within.map(bytes), Arc::new(Cpu));
+            let mut steps = find(name).compiled_on(within.map(bytes), on.device());
             let measured: Vec<(f64, f64)> = (0..10).map(|_| steps.measured_step()).collect();
             [measured[0].0, measured[9].0, measured[9].1]
         }

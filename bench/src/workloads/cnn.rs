@@ -5,7 +5,8 @@ use wengert::nn::{Context, Conv2d, Flatten, Layer, MaxPool2d, Relu};
 use wengert::prelude::*;
 
 pub fn cnn(size: Size) -> Workload {
-    let (first, second, width, batch) = (size.of(32, 4), size.of(64, 6), size.of(128, 16), size.of(64, 2));
+    let (first, second, width) = (size.of(32, 4), size.of(64, 6), size.of(128, 16));
+    let batch = size.or_large(64, 2, 256);
     Workload {
         name: "cnn",
         parameters: parameters(&[

@@ -2,7 +2,7 @@
 
 use super::{Training, Workload};
 use std::sync::Arc;
-use wengert::backend::Backend;
+use wengert::backend::{Backend, Place};
 use wengert::nn::optimise::Memory;
 use wengert::prelude::*;
 use wengert::program::PASSES;
@@ -21,6 +21,8 @@ pub trait Steps {
     fn step(&mut self);
     /// Runs one step, and returns the loss before it and the norm of its gradient.
     fn measured_step(&mut self) -> (f64, f64);
+    /// Waits until the last step is done.
+    fn finish(&self);
     /// The state, and the results of the last step.
     fn tensors(&self) -> Vec<Tensor>;
     /// Runs a step or two, and measures the kernels of the last one.
@@ -32,9 +34,20 @@ pub trait Steps {
 }
 
 impl Workload {
+    /// The same on a device, where state and data stay.
+    pub fn compiled_on(self, within: Option<usize>, device: Device) -> Box<dyn Steps> {
+        let backend = device.backend().unwrap_or_else(|error| error.raise());
+        self.placed(within, backend, device)
+    }
+
     /// The state from closed-form weights and data, and the step as a program on a backend, whose plan needs at most `within` bytes.
     pub fn compiled(self, within: Option<usize>, backend: Arc<dyn Backend>) -> Box<dyn Steps> {
+        self.placed(within, backend, Device::Cpu)
+    }
+
+    fn placed(self, within: Option<usize>, backend: Arc<dyn Backend>, device: Device) -> Box<dyn Steps> {
         let Training { workload, parameters, arguments, .. } = self.start();
+        let arguments: Vec<Tensor> = arguments.iter().map(|argument| argument.to(device)).collect();
         let Workload { loss, optimiser, .. } = workload;
         let parameters: Vec<Tensor> = parameters.iter().map(Tensor::detach).collect();
         let memory = optimiser.start(&parameters);
@@ -89,6 +102,10 @@ where
         let (loss, gradients) = self.measured.call(&mut self.state, &self.data);
         let square = |gradient: &Tensor| gradient.cast(DType::F64).square().sum().item();
         (loss.item(), gradients.iter().map(square).sum::<f64>().sqrt())
+    }
+
+    fn finish(&self) {
+        self.output.0.item();
     }
 
     fn tensors(&self) -> Vec<Tensor> {

@@ -4,7 +4,7 @@ use super::{Optimiser, Size, Workload, parameters};
 use wengert::prelude::*;
 
 pub fn elementwise(size: Size) -> Workload {
-    let n = size.of(1 << 22, 1000);
+    let n = size.or_large(1 << 22, 1000, 1 << 26);
     Workload {
         name: "elementwise",
         parameters: parameters(&[&[n], &[n], &[n]]),

@@ -22,11 +22,18 @@ pub enum Size {
     Full,
     /// The same structure within milliseconds.
     Small,
+    /// The size that is measured on accelerators.
+    Large,
 }
 
 impl Size {
     fn of(self, full: usize, small: usize) -> usize {
-        if self == Size::Full { full } else { small }
+        if self == Size::Small { small } else { full }
+    }
+
+    /// The same, with another number for accelerators.
+    fn or_large(self, full: usize, small: usize, large: usize) -> usize {
+        if self == Size::Large { large } else { self.of(full, small) }
     }
 }
 

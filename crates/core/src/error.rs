@@ -87,6 +87,8 @@ pub enum ErrorKind {
     },
     /// A checkpointed function behaved differently when it was rerun.
     Checkpoint,
+    /// A device is missing, failed, or cannot do what was asked.
+    Device,
 }
 
 /// A failure with its operation, an explanation, the line of user code and a suggestion.

@@ -2,7 +2,7 @@
 //! the traits that refer to these types, and that they refer to, are in `primitive`.
 
 use crate::location::Line;
-use crate::primitive::{Attrs, Control, Function, Mask, Primitive, Saves, Spec};
+use crate::primitive::{Attrs, Control, Device, Function, Mask, Primitive, Saves, Spec};
 use crate::tensor::Layout;
 use crate::{DType, Error};
 use smallvec::SmallVec;
@@ -42,6 +42,7 @@ pub enum Value {
     One(One),
     Dense(Dense),
     Array(Arc<Array>),
+    Device(Arc<Remote>),
     Tracer(Arc<Tracer>),
 }
 
@@ -62,6 +63,22 @@ pub struct Array {
     pub dtype: DType,
     pub layout: Layout,
     pub block: Block,
+}
+
+/// Row-major elements in the memory of a device.
+pub trait DeviceMemory: Any + Send + Sync {
+    /// Where it is.
+    fn device(&self) -> Device;
+
+    /// Waits until the elements are written, and copies them.
+    fn read(&self, bytes: &mut [u8]) -> Result<(), Error>;
+}
+
+/// Elements in the memory of a device, and their copy in this machine's memory once it was asked for.
+pub struct Remote {
+    pub spec: Spec,
+    pub memory: Arc<dyn DeviceMemory>,
+    pub(crate) host: OnceLock<Tensor>,
 }
 
 /// Vectors and matrices in row-major order. The block holds the shape next to the elements, so that a result is one allocation. The block's

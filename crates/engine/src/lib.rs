@@ -62,9 +62,10 @@ pub(crate) use wengert_core::{bind, custom, error, interp, location, tensor};
 #[doc(hidden)]
 pub mod backend {
     pub use wengert_compiler::plan::{
-        Apply, Backend, Cpu, FlowPlan, Host, Input, Instruction, Led, Loop, LoopKernel, Placed, PlacedLoop, Plan, Read,
-        Runner, Target, TiledLoops,
+        Apply, Backend, Cpu, FlowPlan, Host, Input, Instruction, Kind, Led, Loop, LoopKernel, Nested, Place, Placed,
+        PlacedLoop, Plan, Read, Runner, Scan, Target, TiledLoops,
     };
+    pub use wengert_core::tensor::device::{DeviceMemory, Machine, Machines, enter};
     pub use wengert_kernels::memory::{Memory, Span};
     pub use wengert_kernels::tiled::{Access, Destination, Fold, Output};
 }

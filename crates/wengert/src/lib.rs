@@ -60,8 +60,14 @@ pub use wengert_engine::{
     while_loop_with,
 };
 
+pub use wengert_engine::primitive::Device;
+
 #[doc(hidden)]
 pub use wengert_engine::backend;
+
+// Its devices enter the table when it is linked.
+#[cfg(feature = "cuda")]
+use wengert_cuda as _;
 
 /// Programs on single numbers: a tape for scalars, and dual numbers.
 pub use wengert_scalar as scalar;
@@ -77,16 +83,16 @@ pub mod prelude {
     pub use crate::autograd::{Backward, Tape, default_dtype, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Ellipsis,
-        EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key,
-        Krylov, LinearMap, Loaded, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern,
-        PlanSummary, Policy, Pool, Pullback, Reduction, Root, ScatterReduce, Segments, Select, Shape, SparseHessian,
-        SparseJacobian, Tensor, Tree, TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, checkpoint_loop,
-        checkpoint_with, compile, compile_step, cond, custom_jvp, custom_vjp, fixed_point, fori, fori_with,
-        gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd,
-        jacobian, jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian, linear_solve, linearize, odeint, reversible,
-        root, scan, scan_reverse, scan_times, scan_times_with, scan_with, stop_gradient, switch, try_argmin,
-        try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
+        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Device,
+        Ellipsis, EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode,
+        Jacobian, Key, Krylov, LinearMap, Loaded, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding,
+        Pattern, PlanSummary, Policy, Pool, Pullback, Reduction, Root, ScatterReduce, Segments, Select, Shape,
+        SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain,
+        checkpoint_loop, checkpoint_with, compile, compile_step, cond, custom_jvp, custom_vjp, fixed_point, fori,
+        fori_with, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp,
+        jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian, linear_solve, linearize, odeint,
+        reversible, root, scan, scan_reverse, scan_times, scan_times_with, scan_with, stop_gradient, switch,
+        try_argmin, try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
         value_and_grad_wrt, vhp, vjp, vmap, vmap_with, while_loop, while_loop_with,
     };
     pub use wengert_engine::unnamed_methods::*;
@@ -104,7 +110,7 @@ macro_rules! guide {
     };
 }
 
-guide!(coming_from glossary case_studies forward_and_reverse cheap_gradient memory dynamic_and_staged tensors trees networks examples looking failure_modes reverse forward jacobians sparsity taylor batching compile control_flow checkpoints budgets custom_rules implicit scalars replays covectors conventions);
+guide!(coming_from glossary case_studies forward_and_reverse cheap_gradient memory dynamic_and_staged tensors trees networks examples looking failure_modes reverse forward jacobians sparsity taylor batching compile devices control_flow checkpoints budgets custom_rules implicit scalars replays covectors conventions);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

@@ -13,6 +13,8 @@ use wengert_kernels::memory::Span;
 pub struct Plan<L = Vec<PlacedLoop>> {
     /// The steps, in order.
     pub steps: Vec<Placed<L>>,
+    /// The number of inputs.
+    pub inputs: usize,
     /// The contiguous tensors that the program captured.
     pub constants: Vec<Tensor>,
     /// The input that each output updates.
@@ -88,39 +90,62 @@ pub struct Led {
 
 /// How a loop or a branch of the program runs.
 pub struct FlowPlan<L> {
-    pub(super) kind: Kind<L>,
+    /// What runs how often.
+    pub kind: Kind<L>,
     /// The scratch memory.
     pub(super) scratch: Scratch,
 }
 
-pub(super) enum Kind<L> {
+/// A loop or a branch of the program.
+pub enum Kind<L> {
+    /// A loop of known length.
     Scan(Box<Scan<L>>),
-    While { consts: usize, test: Box<Nested<L>>, body: Box<Nested<L>> },
-    Switch { branches: Vec<Nested<L>> },
+    /// A loop while a test holds; the first operands are constants.
+    While {
+        /// The number of operands that stay.
+        consts: usize,
+        /// Whether it goes on.
+        test: Box<Nested<L>>,
+        /// One step.
+        body: Box<Nested<L>>,
+    },
+    /// One of several branches, by the first operand.
+    Switch {
+        /// The branches.
+        branches: Vec<Nested<L>>,
+    },
 }
 
 /// A scan, or several scans that each handle some of its rows.
-pub(super) struct Scan<L> {
-    pub(super) consts: usize,
-    pub(super) carry: usize,
-    pub(super) length: usize,
-    pub(super) reverse: bool,
-    pub(super) parts: usize,
+pub struct Scan<L> {
+    /// The number of operands that stay.
+    pub consts: usize,
+    /// The number of carried values.
+    pub carry: usize,
+    /// The number of steps.
+    pub length: usize,
+    /// Whether it runs from the last element to the first.
+    pub reverse: bool,
+    /// The number of parts.
+    pub parts: usize,
     /// The body of one part.
-    pub(super) body: Nested<L>,
+    pub body: Nested<L>,
     /// The bytes of scratch memory per part.
-    pub(super) scratch: usize,
+    pub scratch: usize,
 }
 
 /// A plan that runs inside another.
-pub(super) struct Nested<L> {
-    pub(super) plan: Plan<L>,
-    pub(super) inputs: Vec<Spec>,
-    pub(super) outputs: Vec<Spec>,
+pub struct Nested<L> {
+    /// The plan.
+    pub plan: Plan<L>,
+    /// The specs of its inputs.
+    pub inputs: Vec<Spec>,
+    /// The specs of its outputs.
+    pub outputs: Vec<Spec>,
     /// The offsets in scratch memory of two buffers for every carried value.
-    pub(super) carried: Vec<[usize; 2]>,
+    pub carried: Vec<[usize; 2]>,
     /// The offset of its workspace.
-    pub(super) arena: usize,
+    pub arena: usize,
 }
 
 /// Allocates scratch memory.
@@ -132,8 +157,8 @@ pub(super) struct Scratch {
 impl<L> Plan<L> {
     /// The same plan with its loops mapped by `f`.
     pub fn map<M>(self, f: &mut dyn FnMut(L, Option<Led>) -> M) -> Plan<M> {
-        let Plan { steps, constants, updates, arena } = self;
-        Plan { steps: steps.into_iter().map(|step| step.map(f)).collect(), constants, updates, arena }
+        let Plan { steps, inputs, constants, updates, arena } = self;
+        Plan { steps: steps.into_iter().map(|step| step.map(f)).collect(), inputs, constants, updates, arena }
     }
 
     /// The depth of nested plans below this one.

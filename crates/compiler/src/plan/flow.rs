@@ -80,7 +80,7 @@ impl FlowPlan<Vec<PlacedLoop>> {
         let kind = match flow {
             Flow::Scan(form) => {
                 let ScanForm { consts, carry, length, reverse, .. } = *form;
-                let (parts, body) = match form.in_parts(target.most_parts) {
+                let (parts, body) = match form.in_parts(target) {
                     Some(Parts { count, body }) => (count, body),
                     None => (1, form.body.clone()),
                 };

@@ -23,12 +23,15 @@ mod tradeoff;
 mod views;
 
 use crate::location::Line;
-use crate::{Error, Tensor};
+use crate::primitive::{Device, Spec};
+use crate::tensor::device::machine;
+use crate::{Error, ErrorKind, Tensor};
 #[doc(hidden)]
 pub use budget::{towards, within};
-pub use data::{FlowPlan, Led, Placed, Plan, Read};
+pub use data::{FlowPlan, Kind, Led, Nested, Placed, Plan, Read, Scan};
 pub use loops::{Apply, Instruction, Loop, PlacedLoop};
 pub use run::{Host, Input, LoopKernel};
+use std::sync::Arc;
 use std::time::Duration;
 pub use summary::{PlanSummary, WorkspacePiece};
 pub use target::Target;
@@ -42,14 +45,72 @@ pub trait Backend: Send + Sync {
     /// The machine properties that planning depends on.
     fn target(&self) -> Target;
 
-    /// Prepares a plan to run.
-    fn runner(&self, plan: Plan) -> Box<dyn Runner>;
+    /// Prepares a plan to run, or says what this machine cannot do.
+    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error>;
+}
+
+/// Where compiled functions run: a [`Device`], or a backend.
+pub trait Place {
+    /// The backend, or why there is none.
+    fn backend(self) -> Result<Arc<dyn Backend>, Error>;
+}
+
+impl<B: Backend + 'static> Place for Arc<B> {
+    fn backend(self) -> Result<Arc<dyn Backend>, Error> {
+        Ok(self)
+    }
+}
+
+impl Place for Arc<dyn Backend> {
+    fn backend(self) -> Result<Arc<dyn Backend>, Error> {
+        Ok(self)
+    }
+}
+
+impl Place for Device {
+    fn backend(self) -> Result<Arc<dyn Backend>, Error> {
+        match self {
+            Device::Cpu => Ok(Arc::new(Cpu)),
+            device => {
+                let known = machine(device)?.backend().downcast::<Arc<dyn Backend>>();
+                Ok(*known.expect("machines of the table run plans"))
+            }
+        }
+    }
 }
 
 /// A plan that is ready to run on concrete values; it can be shared between threads.
 pub trait Runner: Send + Sync {
-    /// Runs the program. Inputs and outputs are contiguous and have the program's specs; outputs are not shared. Outputs that update an
-    /// input are not passed.
+    /// Makes an input fit to be read by a call, or to be overwritten; by default, in host memory.
+    fn admit(&self, input: &mut Tensor, is_updated: bool) -> Result<(), Error> {
+        if input.device() != Device::Cpu {
+            let message = format!("an input is on {}, and the program runs on cpu", input.device());
+            let help = format!(
+                "compile(..).on(Device::{:?}) runs it there; to(Device::Cpu) copies the numbers",
+                input.device()
+            );
+            return Err(Error::new(ErrorKind::Device, "compile", message).help(help));
+        }
+        if !input.is_contiguous() {
+            *input = input.contiguous();
+        }
+        if is_updated && !input.is_writable() {
+            *input = Tensor::build(&input.spec(), |out| wengert_kernels::copy(input.value.view(), out)).0;
+        }
+        Ok(())
+    }
+
+    /// Makes a tensor fit to be overwritten by an output of this spec; replaces it unless it is already.
+    fn prepare(&self, output: &mut Tensor, spec: &Spec) -> Result<(), Error> {
+        match output.is_writable() && output.value.spec_ref() == spec.as_ref() {
+            true => (output.link, output.slot) = (None, None),
+            false => *output = Tensor::blank(spec),
+        }
+        Ok(())
+    }
+
+    /// Runs the program on [admitted](Runner::admit) inputs and [prepared](Runner::prepare) outputs. Outputs that update an input are not
+    /// passed.
     fn run<'a>(
         &'a self,
         inputs: &mut dyn Iterator<Item = Input<'a>>,

@@ -81,6 +81,6 @@ impl Plan {
         }
         steps.splice(0..0, first);
         let constants = program.captures().iter().map(|(_, tensor)| tensor.plain().contiguous()).collect();
-        Plan { steps, constants, updates: regions.updates, arena }
+        Plan { steps, inputs: program.inputs().len(), constants, updates: regions.updates, arena }
     }
 }

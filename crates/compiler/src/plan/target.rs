@@ -23,6 +23,8 @@ pub struct Target {
     pub most_together: usize,
     /// Maximum number of parts of a scan that run in parallel.
     pub most_parts: usize,
+    /// Minimum number of rows per part of a scan.
+    pub least_rows: usize,
     /// The cost of reading or writing a byte, in floating-point operations.
     pub flops_per_byte: f64,
 }
@@ -43,6 +45,8 @@ impl Target {
         large_call: 2e6,
         most_together: 256,
         most_parts: 16,
+        // As many as a product keeps in registers at a time.
+        least_rows: 16,
         flops_per_byte: 8.0,
     };
 }

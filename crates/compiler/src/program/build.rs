@@ -15,6 +15,7 @@ pub fn identity(tensor: &Tensor) -> (u64, u64, u64) {
         Value::One(one) => (one.bits, u64::from(one.rank) << 8 | one.dtype as u64, link),
         Value::Dense(dense) => (dense.identity() as u64, u64::MAX, link),
         Value::Array(array) => (Arc::as_ptr(array) as u64, u64::MAX, link),
+        Value::Device(remote) => (Arc::as_ptr(remote).addr() as u64, u64::MAX, link),
         Value::Tracer(tracer) => (Arc::as_ptr(tracer) as u64, u64::MAX, link),
     }
 }

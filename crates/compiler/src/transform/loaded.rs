@@ -6,7 +6,7 @@ use super::{Compiled, CompiledStep};
 use crate::autograd::modes::{detects_anomalies, is_packing, records_tape};
 use crate::bind::try_bind;
 use crate::location::{self, Line};
-use crate::plan::{Backend, Cpu, Input, Plan, PlanSummary, Runner};
+use crate::plan::{Input, Plan, PlanSummary, Runner, Target, runner};
 use crate::primitive::{Primitive, Spec};
 use crate::program::{File, Program};
 use crate::tensor::Value;
@@ -182,8 +182,8 @@ impl Loaded {
     fn planned(&self) -> &(PlanSummary, Box<dyn Runner>) {
         self.plan.get_or_init(|| {
             let program = self.program().optimised();
-            let plan = Plan::new(&program, vec![None; program.outputs().len()], &Cpu.target());
-            (plan.summary(&program), Cpu.runner(plan))
+            let plan = Plan::new(&program, vec![None; program.outputs().len()], &Target::CPU);
+            (plan.summary(&program), Box::new(runner(plan)))
         })
     }
 

@@ -16,7 +16,7 @@ pub use step::{CompiledStep, compile_step};
 use crate::Tree;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
-use crate::plan::{Backend, PlanSummary};
+use crate::plan::{Place, PlanSummary};
 use crate::program::{Program, Split};
 use staged::{Cache, Pair, Staged};
 use std::sync::Arc;
@@ -209,11 +209,21 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self
     }
 
-    /// Runs plans on another machine.
-    #[doc(hidden)]
+    /// Runs on a device: every call reads and writes its memory. Tensors of this machine are copied there, a state once; results stay there
+    /// until they are read as numbers. A device that this build or this machine does not have is an error.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x * 2.0).on(Device::Cpu);
+    /// assert_eq!(f.call(&Tensor::from(3.0)).item(), 6.0);
+    /// let error = catch(|| compile(|x: &Tensor| x * 2.0).on(Device::Cuda(99))).err().unwrap();
+    /// assert_eq!(error.kind(), &ErrorKind::Device);
+    /// ```
     #[must_use]
-    pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
-        self.cache.planning.backend = backend;
+    #[track_caller]
+    pub fn on(mut self, place: impl Place) -> Self {
+        let line = location::resolve(Line::caller());
+        self.cache.planning.backend = place.backend().map_err(|error| error.at(line)).or_raise();
         self
     }
 

@@ -193,26 +193,28 @@ impl Code {
     }
 
     /// How it runs on concrete tensors: the optimised program, planned.
-    fn plan(&self) -> &(PlanSummary, Box<dyn Runner>) {
-        self.plan.get_or_init(|| {
-            let start = Instant::now();
-            let (target, updates) = (self.planning.backend.target(), self.updates.clone());
-            let before = self.body.optimised();
-            let (program, plan) = match self.planning.budget {
-                None => {
-                    let plan = Plan::new(&before, updates, &target);
-                    (before.clone(), plan)
-                }
-                Some(budget) => within(before.clone(), updates, budget, &target).or_raise(),
-            };
-            let summary = plan.summary(&program).from_program(before);
-            let runner = self.planning.backend.runner(plan);
-            let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
-            let planned =
-                Planned { time: start.elapsed(), equations: program.equations().len(), kernels, workspace_bytes };
+    fn plan(&self) -> Result<&(PlanSummary, Box<dyn Runner>), Error> {
+        if let Some(known) = self.plan.get() {
+            return Ok(known);
+        }
+        let start = Instant::now();
+        let (target, updates) = (self.planning.backend.target(), self.updates.clone());
+        let before = self.body.optimised();
+        let (program, plan) = match self.planning.budget {
+            None => {
+                let plan = Plan::new(&before, updates, &target);
+                (before.clone(), plan)
+            }
+            Some(budget) => within(before.clone(), updates, budget, &target)?,
+        };
+        let summary = plan.summary(&program).from_program(before);
+        let runner = self.planning.backend.runner(plan)?;
+        let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
+        let planned = Planned { time: start.elapsed(), equations: program.equations().len(), kernels, workspace_bytes };
+        Ok(self.plan.get_or_init(|| {
             self.record.planned(self.program.equations().len(), planned);
             (summary, runner)
-        })
+        }))
     }
 
     /// The program as it was traced, with the current values of captured leaves.
@@ -226,13 +228,15 @@ impl Code {
         self.record.summary(&structure.0, specs, self.program.equations().len())
     }
 
+    #[track_caller]
     pub fn summary(&self) -> PlanSummary {
-        self.plan().0.clone()
+        self.plan().or_raise().0.clone()
     }
 
     /// The plan with the times of its kernels in `calls` calls.
+    #[track_caller]
     pub fn profile(&self, calls: usize, call: &mut dyn FnMut()) -> PlanSummary {
-        let (summary, runner) = self.plan();
+        let (summary, runner) = self.plan().or_raise();
         runner.watch();
         let start = Instant::now();
         (0..calls).for_each(|_| call());
@@ -293,29 +297,16 @@ impl Code {
     }
 
     fn run_plan(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
-        let (_, runner) = self.plan();
+        let (_, runner) = self.plan()?;
         let updated = |number: usize| self.updates.get(number).is_some_and(Option::is_some);
         for (number, input) in slots.inputs.iter_mut().enumerate() {
-            if !input.is_contiguous() {
-                *input = input.contiguous();
-            }
-            if updated(number) && !input.is_writable() {
-                *input = Tensor::build(&input.spec(), |out| wengert_kernels::copy(input.value.view(), out)).0;
-            }
+            runner.admit(input, updated(number))?;
         }
         let fresh = self.program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
-        for (number, (var, _)) in fresh.enumerate() {
-            let spec = self.program.spec(*var);
-            let Some(output) = slots.outputs.get_mut(number) else {
-                slots.outputs.push(Tensor::blank(spec));
-                continue;
-            };
-            match output.is_writable() && output.value.spec_ref() == spec.as_ref() {
-                true => (output.link, output.slot) = (None, None),
-                false => *output = Tensor::blank(spec),
-            }
+        slots.outputs.resize_with(fresh.clone().count(), || Tensor::one(0, DType::F64, 0));
+        for ((var, _), output) in fresh.zip(&mut slots.outputs) {
+            runner.prepare(output, self.program.spec(*var))?;
         }
-        slots.outputs.truncate(self.updates.iter().filter(|update| update.is_none()).count());
         let mut inputs = slots.inputs.iter_mut().enumerate().map(|(number, input)| match updated(number) {
             true => Input::Update(input),
             false => Input::Read(input),

@@ -5,7 +5,7 @@ use super::staged::{Cache, Pair, Slots, Staged};
 use crate::autograd::modes::records_tape;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
-use crate::plan::{Backend, PlanSummary};
+use crate::plan::{Place, PlanSummary};
 use crate::program::Program;
 use crate::{Error, ErrorKind, Tensor, Tree};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -128,11 +128,12 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self
     }
 
-    /// Runs plans on another machine.
-    #[doc(hidden)]
+    /// Runs on a device, like [`Compiled::on`](super::Compiled::on); a state stays there from the first call on.
     #[must_use]
-    pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
-        self.cache.planning.backend = backend;
+    #[track_caller]
+    pub fn on(mut self, place: impl Place) -> Self {
+        let line = location::resolve(Line::caller());
+        self.cache.planning.backend = place.backend().map_err(|error| error.at(line)).or_raise();
         self
     }
 

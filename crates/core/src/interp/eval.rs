@@ -2,7 +2,8 @@
 
 use crate::autograd::{modes, packing};
 use crate::location;
-use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
+use crate::primitive::{Attrs, Device, Outputs, Primitive, SpecRef, Specs};
+use crate::tensor::device;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::{SmallVec, smallvec};
 use wengert_kernels::pool::{self, OutOfMemory};
@@ -43,9 +44,13 @@ pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) ->
         Ok(expected) => expected,
         Err(_) => return inferred.map(|_| Outputs::new()),
     };
-    let device = operands.first().map_or_else(Default::default, |operand| operand.device());
     let mut made = None;
-    let attempted = pool::attempt(|| made = Some(op.eval(device, attrs, operands, expected)));
+    let attempted = pool::attempt(|| {
+        made = Some(match device::of(operands) {
+            None => op.eval(Device::Cpu, attrs, operands, expected),
+            Some(device) => device::apply(device, op, attrs, operands, expected),
+        });
+    });
     if let Err(refused) = attempted {
         return Err(out_of_memory(op, expected, refused));
     }
@@ -114,7 +119,10 @@ pub fn apply_in_place(
         return Ok(target);
     }
     let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
-    let outcome = pool::attempt(|| op.eval(target.device(), attrs, &operands, &expected));
+    let outcome = pool::attempt(|| match device::of(&operands) {
+        None => op.eval(Device::Cpu, attrs, &operands, &expected),
+        Some(device) => device::apply(device, op, attrs, &operands, &expected),
+    });
     let outputs = outcome.unwrap_or_else(|refused| Err(out_of_memory(op, &expected, refused)));
     Ok(outputs?.pop().expect("one output"))
 }

@@ -376,7 +376,7 @@ impl<'g> Sweep<'g> {
         }
         // A cotangent that is itself being differentiated goes through the rule.
         let [adjoint] = &mut self.pending[place].adjoints[..] else { return false };
-        let mut cotangent = adjoint.take_if(|adjoint| adjoint.is_plain());
+        let mut cotangent = adjoint.take_if(|adjoint| adjoint.is_at_hand());
         if cotangent.is_none() {
             return false;
         }

@@ -12,6 +12,17 @@ pub enum Device {
     /// The memory of this machine.
     #[default]
     Cpu,
+    /// An NVIDIA GPU, by its number in this machine.
+    Cuda(usize),
+}
+
+impl std::fmt::Display for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Device::Cpu => write!(f, "cpu"),
+            Device::Cuda(number) => write!(f, "cuda:{number}"),
+        }
+    }
 }
 
 /// The shape and dtype of a tensor, known before its values.

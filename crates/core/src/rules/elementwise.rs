@@ -74,7 +74,7 @@ fn scaled(
     p: Parameters<f64>,
 ) -> Tensor {
     let saved: SmallVec<[&Tensor; 4]> = slope.sources.iter().map(|source| source.of(rule)).collect();
-    if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
+    if !g.is_at_hand() || !saved.iter().all(|tensor| tensor.is_at_hand()) || modes::detects_anomalies() {
         // In a program this becomes one equation.
         let mut all = std::iter::once(&g).chain(saved.iter().copied());
         if !slope.is_source
@@ -332,7 +332,7 @@ impl Primitive for Elementwise {
                 if position == last { std::mem::replace(&mut g, Tensor::one(0, DType::F64, 0)) } else { g.clone() };
             let mut gradient = if rule.wants(position) { self.derivative(rule, position, mine) } else { None };
             if self.is_length()
-                && let Some(gradient) = gradient.as_mut().filter(|gradient| !gradient.is_plain())
+                && let Some(gradient) = gradient.as_mut().filter(|gradient| !gradient.is_at_hand())
             {
                 *gradient = &*gradient + unsteady_at_origin(rule, position);
             }

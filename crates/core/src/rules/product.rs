@@ -35,7 +35,7 @@ const CHUNK: usize = 16 * 1024;
 impl Product {
     /// The cotangent alone, if it is long and either one repeated element or a contiguous row.
     pub fn of(g: Tensor) -> Result<Product, Tensor> {
-        let long = g.is_plain() && g.elements() >= CHUNK && matches!(g.dtype(), DType::F64 | DType::F32);
+        let long = g.is_at_hand() && g.elements() >= CHUNK && matches!(g.dtype(), DType::F64 | DType::F32);
         match long && (g.value.view().is_contiguous() || is_one_number(g.value.view())) {
             true => Ok(Product { g, factors: SmallVec::new() }),
             false => Err(g),
@@ -44,7 +44,7 @@ impl Product {
 
     /// Whether `saved` can be an input of a factor.
     pub fn accepts(&self, saved: &Tensor) -> bool {
-        saved.is_plain() && saved.spec() == self.g.spec() && saved.value.view().is_contiguous()
+        saved.is_at_hand() && saved.spec() == self.g.spec() && saved.value.view().is_contiguous()
     }
 
     pub fn is_multiplied_out(&self) -> bool {
@@ -86,7 +86,7 @@ impl Product {
 
     /// Adds the product to `sum`.
     pub fn add_to(self, sum: &mut Tensor) {
-        let fused = !self.is_multiplied_out() && sum.is_plain();
+        let fused = !self.is_multiplied_out() && sum.is_at_hand();
         let Some(bytes) = sum.unique_bytes().filter(|_| fused) else { return sum.accumulate(&self.evaluate()) };
         let clock = times::start_slopes(self.factors.len() + 1, &self.g);
         match self.g.dtype() {

@@ -2,6 +2,7 @@
 
 mod convert;
 mod create;
+pub mod device;
 mod diagnostics;
 mod exchange;
 mod mutate;
@@ -20,7 +21,7 @@ pub use operand::{Operand, binary, binary_owned, common_shape};
 pub use over::{Over, keepdim};
 pub use shape::{AnyAxis, Shape};
 
-pub use crate::types::{Array, Dense, One, Tensor, Value};
+pub use crate::types::{Array, Dense, One, Remote, Tensor, Value};
 pub use crate::{computing, computing_float};
 pub use shape::Layout;
 use shape::MOST_AXES;
@@ -33,7 +34,7 @@ pub static CONSTRUCTORS: &[(&str, &str)] =
     &[("creation", include_str!("create.rs")), ("conversion", include_str!("convert.rs"))];
 
 use crate::error::OrRaise;
-use crate::primitive::{Device, Outputs, Spec, SpecRef};
+use crate::primitive::{Outputs, Spec, SpecRef};
 use crate::rules::checked_axis;
 use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
@@ -148,11 +149,12 @@ impl Value {
             Value::One(one) => SpecRef { shape: &ONES[..one.rank as usize], dtype: one.dtype },
             Value::Dense(dense) => SpecRef { shape: dense.shape(), dtype: dense.dtype() },
             Value::Array(array) => SpecRef { shape: &array.layout.shape, dtype: array.dtype },
+            Value::Device(remote) => remote.spec.as_ref(),
             Value::Tracer(tracer) => SpecRef { shape: &tracer.spec.shape, dtype: tracer.spec.dtype },
         }
     }
 
-    /// A view for kernels; tracers have no values to view.
+    /// A view for kernels; tracers have no values to view, and those of a device are copied first.
     #[inline]
     pub fn view(&self) -> View<'_> {
         match self {
@@ -177,6 +179,7 @@ impl Value {
                 shape: &array.layout.shape,
                 strides: &array.layout.strides,
             },
+            Value::Device(remote) => remote.host().value.view(),
             Value::Tracer(_) => unreachable!("kernels are never handed a tracer"),
         }
     }
@@ -250,11 +253,6 @@ impl Tensor {
         shape::elements(self.shape())
     }
 
-    /// The device that holds the elements.
-    pub fn device(&self) -> Device {
-        Device::Cpu
-    }
-
     /// Shape and dtype.
     pub fn spec(&self) -> Spec {
         self.value.spec_ref().to_spec()
@@ -270,7 +268,7 @@ impl Tensor {
     /// The block that holds the elements, unless they are held inline or by a transform.
     pub(crate) fn holders(&self) -> Option<Holders> {
         let (block, handle) = match &self.value {
-            Value::One(_) | Value::Tracer(_) => return None,
+            Value::One(_) | Value::Device(_) | Value::Tracer(_) => return None,
             Value::Dense(dense) => (&dense.0, None),
             Value::Array(array) => (&array.block, Some((Arc::as_ptr(array).addr(), Arc::strong_count(array)))),
         };
@@ -282,6 +280,13 @@ impl Tensor {
     #[doc(hidden)]
     pub fn is_plain(&self) -> bool {
         self.link.is_none() && !matches!(self.value, Value::Tracer(_))
+    }
+
+    /// Whether its numbers are in this machine's memory and no transform or tape records operations on it: shortcuts may read them.
+    #[inline]
+    #[doc(hidden)]
+    pub fn is_at_hand(&self) -> bool {
+        self.link.is_none() && !matches!(self.value, Value::Tracer(_) | Value::Device(_))
     }
 
     /// A tensor over existing memory; a single element is copied out.
@@ -366,11 +371,12 @@ impl Tensor {
         }
     }
 
-    /// Layout and memory; a single element has none, and neither has a tracer.
+    /// Layout and memory in this machine; a single element has none, and neither has a tracer.
     pub(crate) fn memory(&self) -> Option<(Cow<'_, Layout>, &Block)> {
         match &self.value {
             Value::Dense(dense) => Some((Cow::Owned(Layout::contiguous(Shape::from(dense.shape()))), &dense.0)),
             Value::Array(array) => Some((Cow::Borrowed(&array.layout), &array.block)),
+            Value::Device(remote) => remote.host().memory(),
             Value::One(_) | Value::Tracer(_) => None,
         }
     }
@@ -379,6 +385,9 @@ impl Tensor {
     #[doc(hidden)]
     pub fn viewed(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> Option<Tensor> {
         let dtype = self.dtype();
+        if let Value::Device(remote) = &self.value {
+            return remote.host().viewed(change);
+        }
         if let Some((layout, block)) = self.memory() {
             let changed = change(&layout)?;
             let same = changed == *layout;
@@ -411,7 +420,7 @@ impl Tensor {
                 let length = array.layout.shape.elements() * array.dtype.size();
                 array.block.bytes_mut().filter(|_| dense).map(|bytes| &mut bytes[..length])
             }
-            Value::One(_) | Value::Tracer(_) => None,
+            Value::One(_) | Value::Device(_) | Value::Tracer(_) => None,
         }
     }
 
@@ -470,6 +479,7 @@ impl Tensor {
     /// The only element, as f64, or an error if it cannot be read.
     pub fn try_item(&self) -> Result<f64, Error> {
         match self.numbers("item")? {
+            Value::Device(remote) => remote.try_host()?.try_item(),
             Value::One(one) => Ok(f64::from_bits(wengert_kernels::convert_bits(one.bits, one.dtype, DType::F64))),
             value => {
                 let shape = Shape::from(value.spec_ref().shape);

@@ -140,7 +140,7 @@ impl Tensor {
     #[inline]
     #[doc(hidden)]
     pub fn accumulate(&mut self, term: &Tensor) {
-        if self.is_plain() && term.is_plain() {
+        if self.is_at_hand() && term.is_at_hand() {
             if ADD.update_direct(self, term) {
                 return;
             }

@@ -4,9 +4,11 @@ use smallvec::SmallVec;
 
 /// The sizes and strides of a few axes, in practice without a heap allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Layout {
-    pub(crate) shape: SmallVec<[usize; 6]>,
-    pub(crate) strides: SmallVec<[isize; 6]>,
+pub struct Layout {
+    /// The sizes.
+    pub shape: SmallVec<[usize; 6]>,
+    /// The strides.
+    pub strides: SmallVec<[isize; 6]>,
 }
 
 impl Layout {
@@ -35,7 +37,7 @@ impl Layout {
 /// The same elements in the same order with as few axes as possible; axes of size 1 are removed.
 ///
 /// Outer and inner axes merge when `outer stride = inner size * inner stride`.
-pub(crate) fn collapse(shape: &[usize], strides: &[isize]) -> Layout {
+pub fn collapse(shape: &[usize], strides: &[isize]) -> Layout {
     let mut layout = Layout::default();
     for (&size, &stride) in shape.iter().zip(strides) {
         layout.push(size, stride);

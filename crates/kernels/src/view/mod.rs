@@ -6,7 +6,7 @@
 mod collapse;
 mod odometer;
 
-pub(crate) use collapse::{Layout, collapse};
+pub use collapse::{Layout, collapse};
 pub(crate) use odometer::Odometer;
 
 use crate::dtype::{Compute, DType};

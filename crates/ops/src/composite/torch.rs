@@ -43,17 +43,6 @@ impl Tensor {
         self.rank()
     }
 
-    /// The same values in another dtype: `x.cast(dtype)`.
-    ///
-    /// ```
-    /// use wengert::{TorchMethods, prelude::*};
-    /// assert_eq!(Tensor::from([1.5]).to(DType::F32), Tensor::from([1.5f32]));
-    /// ```
-    #[track_caller]
-    pub fn to(&self, dtype: DType) -> Tensor {
-        self.cast(dtype)
-    }
-
     /// Joins tensors along an existing axis: `Tensor::concat(tensors, axis)`.
     ///
     /// ```

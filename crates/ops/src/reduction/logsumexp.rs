@@ -61,7 +61,7 @@ impl Reduction for LogSumExp {
         let (x, y) = (call.x(), call.y());
         let last = (x.rank() - call.axes.rank()..x.rank()).eq(call.axes.iter().copied());
         let n = call.count();
-        if !last || n == 0 || !(g.is_plain() && x.is_plain() && y.is_plain()) {
+        if !last || n == 0 || !(g.is_at_hand() && x.is_at_hand() && y.is_at_hand()) {
             return Self::slope(call) * g;
         }
         computing_float!(x.dtype(), T => {

@@ -19,7 +19,7 @@ pub type RowKernel<T> = fn(&[&[T]], usize, &mut [T]);
 
 /// Whether a rule may use its own kernel: all tensors are plain values, and nothing records or inspects operations on them.
 pub fn all_numbers(tensors: &[&Tensor]) -> bool {
-    tensors.iter().all(|tensor| tensor.is_plain()) && !modes::detects_anomalies()
+    tensors.iter().all(|tensor| tensor.is_at_hand()) && !modes::detects_anomalies()
 }
 
 /// A primitive of the rows shape.

@@ -42,6 +42,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "docs/guide/batching.md",
             "docs/guide/control_flow.md",
             "docs/guide/compile.md",
+            "docs/guide/devices.md",
             "docs/guide/checkpoints.md",
         ],
     ),

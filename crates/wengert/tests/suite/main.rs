@@ -14,6 +14,7 @@ mod control_flow;
 mod costs;
 mod custom_rules;
 mod debugging;
+mod devices;
 mod early_gradients;
 mod effects;
 mod errors;

@@ -6,6 +6,7 @@ mod pairs;
 use super::loops::{Apply, Instruction, Loop, PlacedLoop};
 use super::run::{Host, LoopKernel};
 use super::{Backend, Led, Plan, Runner, Target};
+use crate::Error;
 use arithmetic::Arithmetic;
 use pairs::{Draft, paired};
 use smallvec::SmallVec;
@@ -20,8 +21,8 @@ impl Backend for Cpu {
         Target::CPU
     }
 
-    fn runner(&self, plan: Plan) -> Box<dyn Runner> {
-        Box::new(runner(plan))
+    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
+        Ok(Box::new(runner(plan)))
     }
 }
 

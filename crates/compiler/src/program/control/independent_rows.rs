@@ -2,12 +2,10 @@
 
 use super::ScanForm;
 use crate::ground::items::BROADCAST;
+use crate::plan::Target;
 use crate::primitive::Dependency;
 use crate::program::{Equation, Program, ProgramAttr, Var};
 use smallvec::SmallVec;
-
-/// Minimum number of rows per part: as many as a product keeps in registers at a time.
-const LEAST_ROWS: usize = 16;
 
 /// Minimum number of operations of a loop to use threads, and of a step that uses threads by itself.
 const LEAST_WORK: f64 = 4e6;
@@ -35,14 +33,14 @@ impl ScanForm {
     /// Splits the scan into parts, if its rows are independent and there is enough work for several threads. The split depends only on the
     /// shape, and every row is computed as in the whole scan.
     #[doc(hidden)]
-    pub fn in_parts(&self, most: usize) -> Option<Parts> {
+    pub fn in_parts(&self, target: &Target) -> Option<Parts> {
         let body: &Program = &self.body;
         let step = body.cost().flops;
         if self.carry == 0 || step > LARGE_STEP || step * (self.length as f64) < LEAST_WORK {
             return None;
         }
         let rows = *body.spec(body.inputs()[self.consts]).shape.first()?;
-        let count = (2..=(rows / LEAST_ROWS).min(most)).rev().find(|count| rows % count == 0)?;
+        let count = (2..=(rows / target.least_rows).min(target.most_parts)).rev().find(|count| rows % count == 0)?;
         let first = self.first_axes(rows)?;
         let part = rows / count;
         let mut body = body.clone();

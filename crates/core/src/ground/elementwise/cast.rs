@@ -1,6 +1,7 @@
 //! cast - another dtype.   y = x converted,   dy = dx converted.   Float to integer truncates toward zero and stops the gradient.
 
 use crate::ground::prelude::*;
+use crate::tensor::device::Destination;
 use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::copy;
@@ -41,6 +42,12 @@ impl Tensor {
     #[track_caller]
     pub fn f64(&self) -> Tensor {
         self.cast(DType::F64)
+    }
+}
+
+impl Destination for DType {
+    fn bring(self, tensor: &Tensor) -> Result<Tensor, Error> {
+        Ok(tensor.cast(self))
     }
 }
 

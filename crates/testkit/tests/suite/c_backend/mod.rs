@@ -55,11 +55,11 @@ impl Backend for C {
         Target { alignment: 256, large_call: 0.0, ..Target::CPU }
     }
 
-    fn runner(&self, plan: Plan) -> Box<dyn Runner> {
-        Box::new(Host::new(plan, &mut |loops, _| Compared {
+    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
+        Ok(Box::new(Host::new(plan, &mut |loops, _| Compared {
             loops: loops.into_iter().map(|placed| One::new(placed, &self.0)).collect(),
             shared: self.0.clone(),
-        }))
+        })))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Prints loops as C.
 
-use super::translate::{self, Body};
+use super::translate as words;
 use std::fmt::Write;
 use wengert::DType;
 use wengert::backend::{Access, Destination, Fold, Instruction, Loop};
+use wengert_cuda::source::translate;
 
 /// A loop in C, with the sizes of its operands and outputs in bytes.
 #[derive(Clone, PartialEq)]
@@ -40,8 +41,8 @@ impl Printed {
             let real = if apply.dtype.is_float() { apply.dtype } else { apply.dtypes[0] };
             let real_type = c_type(real).map_err(failed)?;
             let suffix = if real == DType::F64 { "f64" } else { "f32" };
-            let Body { text: c, is_exact: exact } =
-                translate::translate(&expression, real_type, suffix).map_err(failed)?;
+            let spell = |word: &str| format!("{word}_{suffix}");
+            let code = translate(&expression, real_type, &spell).map_err(failed)?;
             let result = c_type(apply.dtype).map_err(failed)?;
             let operands: Result<Vec<String>, String> = expression
                 .operands
@@ -50,8 +51,9 @@ impl Printed {
                 .map(|(name, dtype)| Ok(format!("{} {name}", c_type(*dtype)?)))
                 .collect();
             let operands = operands.map_err(failed)?.join(", ");
-            writeln!(text, "static {result} loop{number}_{index}({operands}) {{ {c} }} /* {name} */").unwrap();
-            is_exact &= exact;
+            writeln!(text, "static {result} loop{number}_{index}({operands}) {{ {} }} /* {name} */", code.text)
+                .unwrap();
+            is_exact &= words::is_exact(&code);
         }
         text += &Writer { body, number, lines: String::new(), in_columns: false }.function()?;
         Ok(Printed { body: body.clone(), reads, writes, is_exact, text })
@@ -215,7 +217,7 @@ fn index(access: &Access, number: &str) -> String {
 pub fn program(loops: &[Printed]) -> String {
     let mut text = String::from("#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n");
     text += "#include <stdlib.h>\n#include <string.h>\n";
-    text += translate::PRELUDE;
+    text += words::PRELUDE;
     loops.iter().for_each(|printed| text += &printed.text);
     text += "static const struct { void (*run)(void **, void **); size_t reads, writes, lengths[64]; } LOOPS[] = {\n";
     for (number, Printed { reads, writes, .. }) in loops.iter().enumerate() {

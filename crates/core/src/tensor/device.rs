@@ -1,0 +1,190 @@
+//! Tensors whose elements are in the memory of another device, and the table of devices.
+//!
+//! A device enters the table when its crate is linked. Elements are copied back when they are read as numbers, once for each value.
+
+use super::{Shape, Tensor, Value};
+use crate::error::OrRaise;
+use crate::primitive::{Attrs, Device, Outputs, Primitive, Spec};
+pub use crate::types::{DeviceMemory, Remote};
+use crate::{Error, ErrorKind};
+use smallvec::SmallVec;
+use std::any::Any;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A machine with memory of its own.
+pub trait Machine: Send + Sync {
+    /// Copies elements to it.
+    fn upload(&self, spec: &Spec, bytes: &[u8]) -> Result<Arc<dyn DeviceMemory>, Error>;
+
+    /// What runs compiled programs on it; the compiler knows the type.
+    fn backend(&self) -> Box<dyn Any>;
+
+    /// Applies an operation to tensors in its memory.
+    fn apply(
+        &self,
+        op: &'static dyn Primitive,
+        attrs: &Attrs,
+        operands: &[&Tensor],
+        outputs: &[Spec],
+    ) -> Result<Outputs, Error>;
+}
+
+/// Machines of one kind.
+pub trait Machines: Send + Sync {
+    /// The machine with this name, unless it is of another kind.
+    fn open(&self, device: Device) -> Option<Result<Arc<dyn Machine>, Error>>;
+}
+
+static TABLE: Mutex<Vec<&'static dyn Machines>> = Mutex::new(Vec::new());
+
+/// Adds machines to the table; called before `main`.
+pub fn enter(machines: &'static dyn Machines) {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).push(machines);
+}
+
+/// The machine that is `device`.
+pub fn machine(device: Device) -> Result<Arc<dyn Machine>, Error> {
+    let known = TABLE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    known.iter().find_map(|machines| machines.open(device)).unwrap_or_else(|| {
+        let message = format!("this build has no backend for {device}");
+        Err(Error::new(ErrorKind::Device, "device", message).help("add the feature \"cuda\" of the crate wengert"))
+    })
+}
+
+/// The device of the first operand that is on one.
+#[inline]
+pub fn of(operands: &[&Tensor]) -> Option<Device> {
+    let remote = operands.iter().find(|operand| matches!(operand.value, Value::Device(_)));
+    remote.map(|operand| operand.device())
+}
+
+/// Applies an operation on the device of its operands. Single numbers, and tensors that repeat one, come along.
+pub fn apply(
+    device: Device,
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    outputs: &[Spec],
+) -> Result<Outputs, Error> {
+    let brought = |operand: &&Tensor| match &operand.value {
+        Value::Device(_) if operand.device() == device => Ok(operand.plain()),
+        Value::One(_) => operand.try_to(device),
+        Value::Array(array) if array.layout.is_splat() => operand.try_to(device),
+        _ => {
+            let message = format!("operands are on {device} and on {}", operand.device());
+            let help = format!("to(Device::{device:?}) copies a tensor there");
+            Err(Error::new(ErrorKind::Device, op.name(), message).help(help))
+        }
+    };
+    let operands = operands.iter().map(brought).collect::<Result<SmallVec<[Tensor; 4]>, Error>>()?;
+    let operands: SmallVec<[&Tensor; 4]> = operands.iter().collect();
+    machine(device)?.apply(op, attrs, &operands, outputs)
+}
+
+impl Remote {
+    pub fn new(spec: Spec, memory: Arc<dyn DeviceMemory>) -> Remote {
+        Remote { spec, memory, host: OnceLock::new() }
+    }
+
+    /// The elements in this machine's memory.
+    pub fn try_host(&self) -> Result<&Tensor, Error> {
+        if let Some(known) = self.host.get() {
+            return Ok(known);
+        }
+        let (tensor, read) = Tensor::build(&self.spec, |out| self.memory.read(out.bytes));
+        read?;
+        Ok(self.host.get_or_init(|| tensor))
+    }
+
+    /// The same, for readers that cannot fail.
+    #[track_caller]
+    pub fn host(&self) -> &Tensor {
+        self.try_host().or_raise()
+    }
+
+    /// The same elements in another shape.
+    pub fn reshaped(&self, shape: Shape) -> Remote {
+        Remote::new(Spec { shape, dtype: self.spec.dtype }, self.memory.clone())
+    }
+
+    /// The memory, about to be overwritten, if nothing else refers to it.
+    pub fn unique(&mut self) -> bool {
+        let is_unique = Arc::get_mut(&mut self.memory).is_some();
+        if is_unique {
+            self.host = OnceLock::new();
+        }
+        is_unique
+    }
+}
+
+/// What [`Tensor::to`] takes: a device, or a dtype.
+pub trait Destination {
+    /// The tensor there.
+    fn bring(self, tensor: &Tensor) -> Result<Tensor, Error>;
+}
+
+impl Destination for Device {
+    fn bring(self, tensor: &Tensor) -> Result<Tensor, Error> {
+        let value = tensor.numbers("to")?;
+        let own = Tensor::from(value.clone());
+        match (value, self) {
+            (Value::Device(remote), Device::Cpu) => remote.try_host().cloned(),
+            (_, device) if own.device() == device => Ok(own),
+            (_, device) => {
+                let machine = machine(device)?;
+                let (spec, laid) = (own.spec(), own.hosted()?.contiguous());
+                let memory = machine.upload(&spec, laid.row_major_bytes())?;
+                Ok(Tensor::on_device(spec, memory))
+            }
+        }
+    }
+}
+
+impl Tensor {
+    /// The device that holds the elements.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::ones([2]).device(), Device::Cpu);
+    /// ```
+    pub fn device(&self) -> Device {
+        match &self.value {
+            Value::Device(remote) => remote.memory.device(),
+            _ => Device::Cpu,
+        }
+    }
+
+    /// The same numbers in the memory of a device: a copy, unless they are there already, without a gradient. Or in another dtype, as
+    /// [`cast`](Tensor::cast) gives them.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([1.0, 2.0]);
+    /// assert_eq!((x.to(Device::Cpu), x.to(DType::F32)), (x.clone(), Tensor::from([1.0f32, 2.0])));
+    /// // A build without the feature, or a machine without the device, says so.
+    /// assert_eq!(x.try_to(Device::Cuda(99)).unwrap_err().kind(), &ErrorKind::Device);
+    /// ```
+    #[track_caller]
+    pub fn to(&self, destination: impl Destination) -> Tensor {
+        self.try_to(destination).or_raise()
+    }
+
+    /// The same, with errors as values.
+    pub fn try_to(&self, destination: impl Destination) -> Result<Tensor, Error> {
+        destination.bring(self)
+    }
+
+    /// The same numbers in this machine's memory.
+    fn hosted(&self) -> Result<Tensor, Error> {
+        match &self.value {
+            Value::Device(remote) => remote.try_host().cloned(),
+            _ => Ok(self.plain()),
+        }
+    }
+
+    /// A tensor over memory of a device.
+    #[doc(hidden)]
+    pub fn on_device(spec: Spec, memory: Arc<dyn DeviceMemory>) -> Tensor {
+        Tensor::from(Value::Device(Arc::new(Remote::new(spec, memory))))
+    }
+}

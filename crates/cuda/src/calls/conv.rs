@@ -1,0 +1,286 @@
+//! Convolutions and their two partial derivatives.
+
+use super::pooling::{expect_f32, two};
+use super::{Macros, PROCESSORS, addresses};
+use crate::launch::Shape;
+use crate::lower::{Call, Lowering};
+use wengert_core::Error;
+
+pub(super) const TEXT: &str = include_str!("../kernels/conv.cu");
+
+/// The sizes that all three share, the slower axis of a pair first.
+struct Sizes {
+    batch: usize,
+    channels: usize,
+    outputs: usize,
+    groups: usize,
+    input: [usize; 2],
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    dilation: [usize; 2],
+    before: [usize; 2],
+    out: [usize; 2],
+}
+
+/// A row of this many floats begins at an odd number of 16 bytes.
+fn odd4(n: usize) -> usize {
+    (n.div_ceil(4) | 1) * 4
+}
+
+/// The largest power of two that is at most `n`.
+fn floor(n: usize) -> usize {
+    1 << n.max(1).ilog2()
+}
+
+impl Sizes {
+    /// Of the shapes of x, w and y.
+    fn new(call: &Call<'_>, x: &[usize], w: &[usize], y: &[usize]) -> Result<Sizes, Error> {
+        let (before, after) = (two(call, "before", 0)?, two(call, "after", 0)?);
+        let (input, kernel) = (two(call, "input", 1)?, two(call, "kernel", 1)?);
+        let (stride, dilation) = (two(call, "stride", 1)?, two(call, "dilation", 1)?);
+        let out = [0, 1].map(|i| (input[i] + before[i] + after[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1);
+        let groups = call.attrs.axis("groups");
+        debug_assert_eq!((w[0], w[1] * groups), (y[1], x[1]));
+        Ok(Sizes { batch: x[0], channels: x[1], outputs: y[1], groups, input, kernel, stride, dilation, before, out })
+    }
+
+    fn macros(&self, kind: &str) -> Macros {
+        let pairs = [
+            ("KERNEL", self.kernel),
+            ("STRIDE", self.stride),
+            ("DILATION", self.dilation),
+            ("BEFORE", self.before),
+            ("OUT", self.out),
+        ];
+        let macros = Macros::default()
+            .set(kind, 1)
+            .set("BATCH", self.batch)
+            .set("CHANNELS", self.channels)
+            .set("OUTPUTS", self.outputs)
+            .set("GROUPS", self.groups)
+            .set("HEIGHT", self.input[0])
+            .set("WIDTH", self.input[1]);
+        pairs.iter().fold(macros, |macros, (name, [height, width])| {
+            macros.set(&format!("{name}_H"), height).set(&format!("{name}_W"), width)
+        })
+    }
+}
+
+/// The tile of a block of `conv` and `conv_input_gradient`: see the text.
+#[derive(Clone, Copy)]
+struct Tile {
+    strip: usize,
+    outs: usize,
+    lanes: usize,
+    strips: usize,
+    rows: usize,
+    images: usize,
+    depth: usize,
+}
+
+/// The shared memory within which a stage gets deeper.
+const STAGE_BYTES: usize = 70_000;
+
+impl Tile {
+    /// The tile of a direction: `forward`, or towards the input.
+    fn of(sizes: &Sizes, forward: bool) -> Tile {
+        let [to_h, to_w] = if forward { sizes.out } else { sizes.input };
+        let (outputs, channels) = (sizes.outputs / sizes.groups, sizes.channels / sizes.groups);
+        let (to_group, from_group) = if forward { (outputs, channels) } else { (channels, outputs) };
+        let (step, up) = if forward { (sizes.stride[1], 1) } else { (1, sizes.stride[1]) };
+        let (mut strip, mut strips) = (to_w, 1);
+        if to_w > 28 {
+            let fitting = [28, 24, 20, 16, 12, 8].into_iter().filter(|n| n % up == 0);
+            let whole = |n: &usize| (to_w.div_ceil(*n) * n, std::cmp::Reverse(*n));
+            strip = fitting.min_by_key(whole).unwrap_or(up * (8 / up).max(1));
+            strips = to_w.div_ceil(strip);
+        }
+        let span = |n: usize| ((n - 1) * step + (sizes.kernel[1] - 1) * sizes.dilation[1]) / up + 1;
+        let fits = |n: usize, outs: usize| n * outs <= 112 && n * outs + span(n).min(n * sizes.kernel[1]) + outs <= 140;
+        let fitting = [32, 16, 8, 4, 2, 1].into_iter().find(|&outs| fits(strip, outs) && outs <= to_group);
+        let mut outs = fitting.unwrap_or(1);
+        if outs < 4 && to_group >= 4 && strip > 8 {
+            let shorter = (1..strip).filter(|n| n % up == 0 && fits(*n, 4));
+            if let Some(best) = shorter.max_by_key(|&n| (std::cmp::Reverse(to_w.div_ceil(n) * n), n)) {
+                (strip, strips, outs) = (best, to_w.div_ceil(best), 4);
+            }
+        }
+        let threads = |outs: usize| sizes.batch * to_h * to_w.div_ceil(strip) * sizes.groups * to_group.div_ceil(outs);
+        while outs > 4 && threads(outs) < PROCESSORS * 256 {
+            outs /= 2;
+        }
+        let lanes = floor(to_group.div_ceil(outs)).min(16);
+        let strips = strips.min((128 / lanes).max(1));
+        let left = (128 / (lanes * strips)).max(1);
+        let is_padded = !forward || sizes.before[0] > 0;
+        let rows = to_h.min(left).min(if is_padded && sizes.batch >= left / 2 { 2 } else { 8 });
+        let images = sizes.batch.min(left / rows).max(1);
+        let tile = Tile { strip, outs, lanes, strips, rows, images, depth: 1 };
+        let deeper = [2, 4, 8].into_iter().map(|depth| Tile { depth, ..tile });
+        deeper
+            .filter(|tile| tile.depth <= from_group && tile.shape(sizes, forward).shared as usize <= STAGE_BYTES)
+            .last()
+            .unwrap_or(tile)
+    }
+
+    fn shape(&self, sizes: &Sizes, forward: bool) -> Shape {
+        let Tile { strip, outs, lanes, strips, rows, images, depth } = *self;
+        let [to_h, to_w] = if forward { sizes.out } else { sizes.input };
+        let to_group = if forward { sizes.outputs } else { sizes.channels } / sizes.groups;
+        let [step_h, step_w] = if forward { sizes.stride } else { [1, 1] };
+        let [up_h, up_w] = if forward { [1, 1] } else { sizes.stride };
+        let tile_h = ((rows - 1) * step_h + (sizes.kernel[0] - 1) * sizes.dilation[0] + up_h - 1) / up_h + 1;
+        let tile_w = ((strip * strips - 1) * step_w + (sizes.kernel[1] - 1) * sizes.dilation[1] + up_w - 1) / up_w + 1;
+        let taps: usize = sizes.kernel.iter().product();
+        let stages = 2 * depth * (images * tile_h * odd4(tile_w) + taps * odd4(outs * lanes));
+        let results = lanes * odd4(images * rows * to_w.min(strip * strips));
+        let across = sizes.batch.div_ceil(images) * to_h.div_ceil(rows) * to_w.div_ceil(strip * strips);
+        Shape {
+            grid: [across as u32, (sizes.groups * to_group.div_ceil(outs * lanes)) as u32, 1],
+            block: [(lanes * strips * rows * images).next_multiple_of(32) as u32, 1, 1],
+            shared: 4 * stages.max(results) as u32,
+            cluster: 1,
+        }
+    }
+
+    fn macros(&self, sizes: &Sizes, kind: &str) -> Macros {
+        sizes
+            .macros(kind)
+            .set("STRIP", self.strip)
+            .set("OUTS", self.outs)
+            .set("LANES", self.lanes)
+            .set("STRIPS", self.strips)
+            .set("ROWS", self.rows)
+            .set("IMAGES", self.images)
+            .set("DEPTH", self.depth)
+            .set("TAP_H", sizes.kernel[0])
+            .set("TAP_W", sizes.kernel[1])
+            .set("BLOCKS", 2)
+    }
+}
+
+fn shapes<'a>(call: &'a Call<'_>) -> [&'a [usize]; 3] {
+    [&call.reads[0].spec.shape[..], &call.reads[1].spec.shape[..], &call.writes[0].1.shape[..]]
+}
+
+/// `conv`: of x and w.
+pub fn forward(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
+    let [x, w, y] = shapes(call);
+    gathered(lowering, call, Sizes::new(call, x, w, y)?, true)
+}
+
+/// `conv_input_gradient`: of y and w.
+pub fn input_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
+    let [y, w, x] = shapes(call);
+    gathered(lowering, call, Sizes::new(call, x, w, y)?, false)
+}
+
+fn gathered(lowering: &mut Lowering, call: &Call<'_>, sizes: Sizes, forward: bool) -> Result<(), Error> {
+    expect_f32(call)?;
+    if call.writes[0].1.bytes() == 0 {
+        return Ok(());
+    }
+    let (from, w) = (lowering.contiguous(&call.reads[0])?, lowering.contiguous(&call.reads[1])?);
+    let to = lowering.at(call.writes[0].0);
+    let tile = Tile::of(&sizes, forward);
+    let (kind, name) = if forward { ("CONV", "conv") } else { ("INPUT_GRADIENT", "conv_input_gradient") };
+    let (text, shape) = (tile.macros(&sizes, kind).before(TEXT), tile.shape(&sizes, forward));
+    lowering.launch(name, text, shape, addresses(&[Some(from), Some(w), Some(to)]));
+    Ok(())
+}
+
+/// The tile of a block of `conv_weight_gradient`: see the text.
+#[derive(Clone, Copy)]
+struct WeightTile {
+    outs: usize,
+    ins: usize,
+    lanes: [usize; 2],
+    split: usize,
+    rows: usize,
+    columns: usize,
+    tap_h: usize,
+}
+
+impl WeightTile {
+    fn of(sizes: &Sizes) -> WeightTile {
+        let (outputs, channels) = (sizes.outputs / sizes.groups, sizes.channels / sizes.groups);
+        let tap_h = if sizes.kernel[0] * sizes.kernel[1] > 32 { 1 } else { sizes.kernel[0] };
+        let taps = tap_h * sizes.kernel[1];
+        let outs = [16, 8, 4, 2].into_iter().find(|outs| outs * taps <= 80 && *outs <= outputs).unwrap_or(1);
+        let ins = [4, 2].into_iter().find(|ins| outs * taps * ins <= 80 && *ins <= channels).unwrap_or(1);
+        let lanes_c = floor(channels.div_ceil(ins)).min(32);
+        let lanes_o = floor(outputs.div_ceil(outs)).min(256 / lanes_c).min(8);
+        let split = (256usize.div_ceil(lanes_c * lanes_o)).next_power_of_two();
+        let columns = sizes.out[1].min(56).next_multiple_of(4);
+        let tile = WeightTile { outs, ins, lanes: [lanes_o, lanes_c], split, rows: 1, columns, tap_h };
+        let larger = [2, 3, 4, 6, 8, 12, 16].into_iter().map(|rows| WeightTile { rows, ..tile });
+        let fits = |tile: &WeightTile| {
+            let is_shared = tile.rows <= 4 || tile.rows * columns / 4 <= 2 * split;
+            tile.rows <= sizes.out[0] && tile.shared(sizes) <= 100_000 && is_shared
+        };
+        larger.filter(fits).last().unwrap_or(tile)
+    }
+
+    /// The sums of a block.
+    fn sums(&self, sizes: &Sizes) -> usize {
+        self.outs * self.ins * self.tap_h * sizes.kernel[1] * self.lanes[0] * self.lanes[1]
+    }
+
+    fn tiles(&self, sizes: &Sizes) -> usize {
+        let outputs = (sizes.outputs / sizes.groups).div_ceil(self.outs * self.lanes[0]);
+        let channels = (sizes.channels / sizes.groups).div_ceil(self.ins * self.lanes[1]);
+        sizes.groups * outputs * channels * (sizes.kernel[0] / self.tap_h)
+    }
+
+    fn parts(&self, sizes: &Sizes) -> usize {
+        let stages = sizes.batch * sizes.out[0].div_ceil(self.rows) * sizes.out[1].div_ceil(self.columns);
+        stages.min((2 * PROCESSORS / self.tiles(sizes)).max(1)).max(1)
+    }
+
+    fn shared(&self, sizes: &Sizes) -> usize {
+        let x_h = (self.rows - 1) * sizes.stride[0] + (self.tap_h - 1) * sizes.dilation[0] + 1;
+        let x_w = (self.columns - 1) * sizes.stride[1] + (sizes.kernel[1] - 1) * sizes.dilation[1] + 1;
+        let y = self.outs * self.lanes[0] * odd4(self.rows * self.columns);
+        let x = self.ins * self.lanes[1] * odd4(x_h * x_w.next_multiple_of(4));
+        4 * (2 * (x + y)).max(self.split / 2 * self.sums(sizes))
+    }
+}
+
+/// `conv_weight_gradient`: of x and y.
+pub fn weight_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
+    expect_f32(call)?;
+    if call.writes[0].1.bytes() == 0 {
+        return Ok(());
+    }
+    let [x, y, w] = shapes(call);
+    let sizes = Sizes::new(call, x, w, y)?;
+    let (x, y) = (lowering.contiguous(&call.reads[0])?, lowering.contiguous(&call.reads[1])?);
+    let to = lowering.at(call.writes[0].0);
+    let tile = WeightTile::of(&sizes);
+    let (tiles, parts, sums) = (tile.tiles(&sizes), tile.parts(&sizes), tile.sums(&sizes));
+    let text = sizes
+        .macros("WEIGHT_GRADIENT")
+        .set("OUTS", tile.outs)
+        .set("INS", tile.ins)
+        .set("TAP_H", tile.tap_h)
+        .set("TAP_W", sizes.kernel[1])
+        .set("LANES_O", tile.lanes[0])
+        .set("LANES_C", tile.lanes[1])
+        .set("SPLIT", tile.split)
+        .set("ROWS", tile.rows)
+        .set("COLUMNS", tile.columns)
+        .set("PARTS", parts)
+        .set("BLOCKS", 2)
+        .before(TEXT);
+    let scratch = lowering.scratch(parts * tiles * sums * 4);
+    let shape = Shape {
+        grid: [parts as u32, tiles as u32, 1],
+        block: [(tile.lanes[0] * tile.lanes[1] * tile.split) as u32, 1, 1],
+        shared: tile.shared(&sizes) as u32,
+        cluster: 1,
+    };
+    lowering.launch("conv_weight_gradient", text.clone(), shape, addresses(&[Some(x), Some(y), Some(scratch)]));
+    let shape = Shape::line((tiles * sums).div_ceil(32), 256);
+    lowering.launch("conv_weight_sum", text, shape, addresses(&[Some(scratch), Some(to)]));
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! How each operation with kernels of its own is launched.
+
+mod attention;
+mod conv;
+pub mod copy;
+mod cross_entropy;
+mod flow;
+mod index;
+mod norm;
+mod pooling;
+mod products;
+mod sum;
+pub mod team;
+mod tiled;
+
+pub use flow::flow;
+
+use crate::launch::Word;
+use crate::lower::{Call, Lowering};
+use std::fmt::{Display, Write};
+use wengert_core::Error;
+use wengert_kernels::memory::Span;
+
+/// An operation by its name.
+type Row = (&'static str, fn(&mut Lowering, &Call<'_>) -> Result<(), Error>);
+
+/// All operations with kernels; one row for each.
+pub const TABLE: &[Row] = &[
+    ("attention", attention::of_heads),
+    ("attention_gradient", attention::of_heads_gradient),
+    ("conv", conv::forward),
+    ("conv_input_gradient", conv::input_gradient),
+    ("conv_weight_gradient", conv::weight_gradient),
+    ("gather", index::gather),
+    ("layer_norm", norm::forward),
+    ("layer_norm_gradient", norm::gradient),
+    ("linear", products::linear),
+    ("matmul", products::matmul),
+    ("max_pool", pooling::max_pool),
+    ("rms_norm", norm::forward),
+    ("rms_norm_gradient", norm::gradient),
+    ("scatter_add", index::scatter_add),
+    ("scatter_planes", pooling::scatter_planes),
+    ("self_attention", attention::of_projection),
+    ("self_attention_gradient", attention::of_projection_gradient),
+    ("softmax_cross_entropy", cross_entropy::forward),
+    ("softmax_cross_entropy_gradient", cross_entropy::gradient),
+    ("sum", sum::sum),
+];
+
+/// The texts of this crate's files, for tests that show what stands beside them.
+pub const TEXTS: &[(&str, &str)] = &[
+    ("kernels/attention.cu", attention::TEXT),
+    ("kernels/conv.cu", conv::TEXT),
+    ("kernels/copy.cu", copy::TEXT),
+    ("kernels/cross_entropy.cu", cross_entropy::TEXT),
+    ("kernels/finish.cu", crate::lower::FINISH),
+    ("kernels/index.cu", index::TEXT),
+    ("kernels/norm.cu", norm::TEXT),
+    ("kernels/pooling.cu", pooling::TEXT),
+    ("kernels/product.cu", tiled::TEXT),
+    ("kernels/sum.cu", sum::TEXT),
+];
+
+/// The processors of a large device, for which work is cut into parts; the same everywhere, so that sums are.
+const PROCESSORS: usize = 132;
+
+/// The macros of a kernel.
+#[derive(Default)]
+struct Macros(String);
+
+impl Macros {
+    fn set(mut self, name: &str, value: impl Display) -> Macros {
+        writeln!(self.0, "#define {name} {value}").unwrap();
+        self
+    }
+
+    /// The macros before a text.
+    fn before(&self, text: &str) -> String {
+        format!("{}{text}", self.0)
+    }
+}
+
+/// An argument that is an address.
+fn address(span: Span) -> Vec<Word> {
+    vec![Word::Address(span)]
+}
+
+/// Arguments that are addresses; those that are not there are null.
+fn addresses(spans: &[Option<Span>]) -> Vec<Vec<Word>> {
+    spans.iter().map(|span| vec![span.map_or(Word::Number(0), Word::Address)]).collect()
+}
+
+/// The largest power of two up to 16 that divides where all spans begin.
+fn alignment(spans: &[Span]) -> usize {
+    spans.iter().map(|span| 1 << span.start.trailing_zeros().min(4)).min().unwrap_or(16)
+}
+
+/// The number of neighbours that one load takes: they divide the length of a row, and 16 aligned bytes hold them.
+fn width(row: usize, size: usize, spans: &[Span]) -> usize {
+    let most = (alignment(spans) / size).max(1);
+    most.min(1 << row.max(1).trailing_zeros())
+}

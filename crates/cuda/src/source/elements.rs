@@ -1,0 +1,122 @@
+//! The operations of a loop as functions, and where its operands lie.
+
+use super::{held, stored, translate};
+use std::fmt::Write;
+use wengert_compiler::plan::{Apply, Instruction, Loop};
+use wengert_core::DType;
+use wengert_core::primitive::Expression;
+use wengert_kernels::tiled::Access;
+use wengert_kernels::view::collapse;
+
+/// Integer operations, whose expressions are the same in every language.
+const INTEGERS: &[(&str, &[&str], &str)] = &[
+    ("add", &["x", "y"], "x + y"),
+    ("sub", &["x", "y"], "x - y"),
+    ("mul", &["x", "y"], "x * y"),
+    ("neg", &["x"], "-x"),
+    ("maximum", &["x", "y"], "if x > y { x } else { y }"),
+    ("minimum", &["x", "y"], "if x < y { x } else { y }"),
+    ("cast", &["x"], "x"),
+    ("logical_and", &["x", "y"], "x && y"),
+    ("logical_or", &["x", "y"], "x || y"),
+    ("logical_not", &["x"], "!x"),
+];
+
+/// The expression of an operation, or what is missing.
+fn expression(apply: &Apply) -> Result<Expression, String> {
+    let Apply { op, attrs, dtypes, dtype, .. } = apply;
+    let known = op.lowered().expression(attrs, dtypes, *dtype).or_else(|| {
+        let (_, operands, text) = INTEGERS.iter().find(|(name, ..)| *name == op.name() && !dtype.is_float())?;
+        Some(Expression::of(operands, text))
+    });
+    known.ok_or_else(|| format!("{} of {dtype} has no text for this device", op.name()))
+}
+
+/// The functions of all operations of a loop, with names that end in the number of the instruction.
+pub fn functions(body: &Loop) -> Result<String, String> {
+    let mut text = String::new();
+    for (number, instruction) in body.instructions.iter().enumerate() {
+        let Instruction::Apply(apply) = instruction else { continue };
+        let expression = expression(apply)?;
+        let real = held(if apply.dtype.is_float() { apply.dtype } else { apply.dtypes[0] });
+        let name = apply.op.name();
+        let spell = |word: &str| format!("w_{word}<{real}>");
+        let code = translate(&expression, real, &spell)
+            .map_err(|word| format!("{name} uses {word}, which this device does not have"))?;
+        let operands = expression.operands.iter().zip(&apply.dtypes);
+        let operands: Vec<String> = operands.map(|(name, dtype)| format!("{} {name}", held(*dtype))).collect();
+        let (result, operands) = (held(apply.dtype), operands.join(", "));
+        writeln!(text, "DEVICE {result} f{number}({operands}) {{ {} }} // {name}", rounded(&code.text, apply)).unwrap();
+    }
+    Ok(text)
+}
+
+/// A conversion to 16 bits rounds; other results keep the digits they are computed with until they are stored.
+fn rounded(code: &str, apply: &Apply) -> String {
+    let rounding = match apply.dtype {
+        DType::BF16 if apply.op.name() == "cast" => "bits_float((u32)round_bf16(x) << 16)",
+        DType::F16 if apply.op.name() == "cast" => "widen_f16(round_f16(x))",
+        _ => return code.to_string(),
+    };
+    format!("return {rounding};")
+}
+
+/// How `width` elements in a row are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reading {
+    /// All elements are one.
+    Splat,
+    /// They lie side by side, aligned.
+    Together,
+    /// They are one, which changes along outer axes.
+    Repeated,
+    /// Each from its own place.
+    Apart,
+}
+
+/// How groups of `width` elements of an operand are read.
+pub fn reading(access: &Access, width: usize) -> Reading {
+    let layout = collapse(&access.shape, &access.strides);
+    let Some((&size, &stride)) = layout.shape.last().zip(layout.strides.last()) else { return Reading::Splat };
+    let outer = &layout.strides[..layout.strides.len() - 1];
+    let divides = |number: isize| number.unsigned_abs().is_multiple_of(width);
+    let is_even = size.is_multiple_of(width) || outer.is_empty();
+    match stride {
+        0 if outer.is_empty() => Reading::Splat,
+        _ if access.by_rows || !is_even => Reading::Apart,
+        0 => Reading::Repeated,
+        1 if outer.iter().all(|stride| divides(*stride)) && divides(access.offset) => Reading::Together,
+        _ => Reading::Apart,
+    }
+}
+
+/// The position of the element with the row-major number `i` in the shape of the access.
+pub fn index(access: &Access, i: &str) -> String {
+    let layout = collapse(&access.shape, &access.strides);
+    let mut terms: Vec<String> = Vec::new();
+    let mut behind = 1;
+    for (place, (&size, &stride)) in layout.shape.iter().zip(&layout.strides).enumerate().rev() {
+        if stride != 0 {
+            let number = if behind == 1 { i.to_string() } else { format!("{i} / {behind}") };
+            let number = if place == 0 { number } else { format!("{number} % {size}") };
+            terms.push(if stride == 1 { format!("({number})") } else { format!("({number}) * {stride}") });
+        }
+        behind *= size;
+    }
+    if access.offset != 0 || terms.is_empty() {
+        terms.push(access.offset.to_string());
+    }
+    terms.join(" + ")
+}
+
+/// The declaration of the pointers of a loop.
+pub fn pointers(body: &Loop) -> String {
+    let mut text = String::new();
+    for (number, access) in body.operands.iter().enumerate() {
+        writeln!(text, "    const {} *x{number};", stored(access.dtype)).unwrap();
+    }
+    for (number, output) in body.outputs.iter().enumerate() {
+        writeln!(text, "    {} *y{number};", stored(output.dtype)).unwrap();
+    }
+    text
+}

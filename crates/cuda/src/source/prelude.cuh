@@ -1,0 +1,102 @@
+// What every kernel may use. It needs no header; a C++ compiler takes it after the shim of the tests, which emulates blocks and threads.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+
+#ifndef SHIM
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
+#define DEVICE static __device__ __forceinline__
+// Kernels name their largest block, so that the compiler knows how many registers a thread may have.
+#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+
+// Numbers of 16 bits are stored as their bits, and computed with as f32.
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+
+#ifndef SHIM
+DEVICE u32 float_bits(float x) { return __float_as_uint(x); }
+DEVICE float bits_float(u32 x) { return __uint_as_float(x); }
+DEVICE u16 round_bf16(float x) { u16 y; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x)); return y; }
+DEVICE u16 round_f16(float x) { u16 y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); return y; }
+DEVICE float widen_f16(u16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)); return y; }
+#endif
+
+DEVICE float get(const float *x, i64 i) { return x[i]; }
+DEVICE double get(const double *x, i64 i) { return x[i]; }
+DEVICE float get(const bf16 *x, i64 i) { return bits_float((u32)x[i].bits << 16); }
+DEVICE float get(const f16 *x, i64 i) { return widen_f16(x[i].bits); }
+DEVICE i64 get(const i64 *x, i64 i) { return x[i]; }
+DEVICE int get(const int *x, i64 i) { return x[i]; }
+DEVICE u8 get(const u8 *x, i64 i) { return x[i]; }
+
+DEVICE void put(float *y, i64 i, float x) { y[i] = x; }
+DEVICE void put(double *y, i64 i, double x) { y[i] = x; }
+DEVICE void put(bf16 *y, i64 i, float x) { y[i].bits = round_bf16(x); }
+DEVICE void put(f16 *y, i64 i, float x) { y[i].bits = round_f16(x); }
+DEVICE void put(i64 *y, i64 i, i64 x) { y[i] = x; }
+DEVICE void put(int *y, i64 i, int x) { y[i] = x; }
+DEVICE void put(u8 *y, i64 i, u8 x) { y[i] = x; }
+
+// Sums and maxima over a block of threads (a multiple of 32, at most 1024), the same on every thread and in every run.
+struct Sum { template <class T> static __device__ T of(T a, T b) { return a + b; } };
+struct Max { template <class T> static __device__ T of(T a, T b) { return a > b || a != a ? a : b; } };
+struct Min { template <class T> static __device__ T of(T a, T b) { return a < b || a != a ? a : b; } };
+
+template <class F, class T> static __device__ T fold_warp(T x) {
+    for (int step = 16; step > 0; step /= 2) x = F::of(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+}
+
+template <class F, class T> static __device__ T fold_block(T x, T first) {
+    __shared__ T warps[32];
+    int warp = threadIdx.x / 32, count = blockDim.x / 32;
+    x = fold_warp<F>(x);
+    if (count == 1) return x;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) warps[warp] = x;
+    __syncthreads();
+    return fold_warp<F>(threadIdx.x % 32 < count ? warps[threadIdx.x % 32] : first);
+}
+
+// Several elements side by side, which one instruction reads or writes.
+template <class T, int N> struct __align__(sizeof(T) * N) Pack { T x[N]; };
+
+template <int N, class T, class H> static __device__ __forceinline__ void load(H *to, const T *from, int left) {
+    if (left == N) {
+        Pack<T, N> pack = *(const Pack<T, N> *)from;
+#pragma unroll
+        for (int k = 0; k < N; k++) to[k] = get(pack.x, k);
+    } else {
+        for (int k = 0; k < N; k++) to[k] = k < left ? get(from, k) : (H)0;
+    }
+}
+
+template <int N, class T, class H> static __device__ __forceinline__ void store(T *to, const H *from, int left) {
+    if (left == N) {
+        Pack<T, N> pack;
+#pragma unroll
+        for (int k = 0; k < N; k++) put(pack.x, k, from[k]);
+        *(Pack<T, N> *)to = pack;
+    } else {
+        for (int k = 0; k < N; k++) if (k < left) put(to, k, from[k]);
+    }
+}
+
+// A fold over N threads, the same on all of them; `thread` is the number of this one.
+template <class F, int N, class T> static __device__ T fold_threads(T x, T first, int thread) {
+    x = fold_warp<F>(x);
+    if constexpr (N > 32) {
+        __shared__ T warps[32];
+        __syncthreads();
+        if (thread % 32 == 0) warps[thread / 32] = x;
+        __syncthreads();
+        x = fold_warp<F>(thread % 32 < N / 32 ? warps[thread % 32] : first);
+    }
+    return x;
+}

@@ -1,0 +1,73 @@
+//! The kernels of the shared workloads, as text files. `WENGERT_BLESS=1` writes them.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use wengert::backend::{Backend, Plan, Runner, Target};
+use wengert::prelude::*;
+use wengert_bench::workloads::{Size, all};
+use wengert_cuda::calls::TEXTS;
+use wengert_cuda::launch::{Launches, Work};
+use wengert_cuda::lower::lower;
+use wengert_cuda::source::WORDS;
+
+/// Keeps the launches of a plan, and does not run it.
+struct Recorder(Arc<Mutex<Option<Launches>>>);
+
+impl Backend for Recorder {
+    fn target(&self) -> Target {
+        wengert_cuda::TARGET
+    }
+
+    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
+        *self.0.lock().unwrap() = Some(lower(&plan, 90)?.0);
+        Err(Error::new(ErrorKind::Device, "record", "nothing runs"))
+    }
+}
+
+/// The launches in order, then the texts; files of this crate are named only.
+fn shown(launches: &Launches) -> String {
+    let mut text = String::from("// Launches in order.\n");
+    for launch in &launches.list {
+        match &launch.work {
+            Work::Kernel { kernel, shape, arguments } => {
+                let (name, [x, y, z], [i, j, k]) = (&launches.kernels[*kernel].name, shape.grid, shape.block);
+                let words: usize = arguments.iter().map(Vec::len).sum();
+                let shape = format!("{x} x {y} x {z} blocks of {i} x {j} x {k} threads, {} bytes shared", shape.shared);
+                writeln!(text, "// {}: kernel {kernel}, {name}, {shape}, {words} words", launch.step).unwrap();
+            }
+            Work::Product(product) => {
+                let sizes = [product.batch, product.rows, product.inner, product.cols];
+                writeln!(text, "// {}: product {sizes:?} of {}", launch.step, product.dtype).unwrap();
+            }
+            Work::Copy { to, .. } => writeln!(text, "// {}: copy of {} bytes", launch.step, to.length).unwrap(),
+        }
+    }
+    for (number, kernel) in launches.kernels.iter().enumerate() {
+        let mut body = kernel.text.replace(WORDS, "// words.cuh\n");
+        for (file, own) in TEXTS {
+            body = body.replace(own, &format!("// {file}\n"));
+        }
+        write!(text, "\n// Kernel {number}: {}\n{body}", kernel.name).unwrap();
+    }
+    text
+}
+
+#[test]
+fn kernels_of_the_workloads() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for workload in all(Size::Full) {
+        let file = folder.join(format!("{}.cu", workload.name));
+        let kept = Arc::new(Mutex::new(None));
+        let mut steps = workload.compiled(None, Arc::new(Recorder(kept.clone())));
+        let error = catch(|| steps.step()).unwrap_err();
+        assert_eq!(error.operation(), "record", "{error}");
+        let text = shown(kept.lock().unwrap().as_ref().expect("a plan was made"));
+        if std::env::var_os("WENGERT_BLESS").is_some() {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(&file, &text).unwrap();
+        }
+        let known = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(known == text, "{} differs; WENGERT_BLESS=1 writes it anew", file.display());
+    }
+}

@@ -1,0 +1,1316 @@
+// Launches in order.
+// 0: kernel 0, gather, 64 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 1: kernel 1, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 2: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 3: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
+// 4: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
+// 5: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
+// 6: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 7: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 8: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
+// 9: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 10: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
+// 11: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 12: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 13: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
+// 14: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
+// 15: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
+// 16: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 17: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 18: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
+// 19: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 20: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
+// 21: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 22: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 23: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
+// 24: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
+// 25: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
+// 26: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 27: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 28: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
+// 29: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 30: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
+// 31: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 32: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 33: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
+// 34: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
+// 35: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
+// 36: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 37: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 38: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
+// 39: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 40: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
+// 41: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 42: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 43: kernel 10, product, 129 x 1 x 1 blocks of 384 x 1 x 1 threads, 29136 bytes shared, 3 words
+// 44: kernel 11, cross_entropy, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 5 words
+// 45: kernel 12, sum_rows, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 46: kernel 13, team, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 48: kernel 14, copy, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 48: kernel 15, cross_entropy_gradient, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 49: kernel 16, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 17472 bytes shared, 3 words
+// 50: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 51: kernel 17, product, 96 x 1 x 1 blocks of 256 x 1 x 1 threads, 36880 bytes shared, 3 words
+// 52: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 52: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 53: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
+// 54: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 55: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 56: kernel 22, sum_columns, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 56: kernel 23, sum_parts, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 57: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 57: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 58: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 59: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 60: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 61: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 61: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 62: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 62: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 63: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
+// 64: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 65: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
+// 66: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 67: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 68: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 69: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 69: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 70: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 70: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 71: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 71: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 72: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
+// 73: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 74: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 75: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 75: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 76: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 77: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 78: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 79: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 79: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 80: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 80: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 81: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
+// 82: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 83: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
+// 84: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 85: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 86: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 87: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 87: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 88: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 88: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 89: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 89: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 90: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
+// 91: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 92: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 93: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 93: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 94: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 95: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 96: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 97: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 97: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 98: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 98: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 99: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
+// 100: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 101: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
+// 102: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 103: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 104: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 105: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 105: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 106: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 106: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 107: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 107: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 108: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
+// 109: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 110: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 111: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 111: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 112: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 113: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 114: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
+// 115: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 115: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 116: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 116: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 117: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
+// 118: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 119: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
+// 120: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
+// 121: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 122: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
+// 123: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 123: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 124: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
+// 124: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 125: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 126: kernel 37, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 127: kernel 38, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 127: kernel 39, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
+// 127: kernel 40, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 128: kernel 41, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
+// 129: kernel 42, loop, 2388 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 504 words
+// 129: kernel 43, loop, 798 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 132 words
+
+// Kernel 0: gather
+#define T float
+#define COMPUTE float
+#define OUTER 1
+#define N 96
+#define K 1024
+#define INNER 256
+#define IO 0
+#define IK 1
+#define II 0
+#define WIDTH 4
+#define ZERO 1
+#define PIECE 1
+// kernels/index.cu
+
+// Kernel 1: loop
+#define COUNT 1
+// words.cuh
+DEVICE float f0(float x, float y) { return (x + y); } // add
+struct Loop {
+    const float *x0;
+    const float *x1;
+    float *y0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float g0[4];
+        load<4>(g0, at.x0 + ((n)), left);
+        float g1[4];
+        load<4>(g1, at.x1 + ((n % 32768)), left);
+        float r0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v0 = g0[k];
+            const float v1 = g1[k];
+            const float v2 = f0(v0, v1);
+            r0[k] = v2;
+        }
+        store<4>(at.y0 + i, r0, left);
+    }
+}
+struct Loops { Loop each[COUNT]; };
+KERNEL(256) loop(const __grid_constant__ Loops loops) {
+    i64 block = blockIdx.x;
+    int number = 0;
+    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
+    run(loops.each[number], block, 0);
+}
+
+// Kernel 2: norm_rows
+#define T float
+#define COMPUTE float
+#define STAT float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 1e-5
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 1
+// kernels/norm.cu
+
+// Kernel 3: product
+#define M 1024
+#define N 768
+#define K 256
+#define A_M 256
+#define A_K 1
+#define B_K 1
+#define B_N 256
+#define TILE_M 64
+#define TILE_N 96
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 12
+#define STAGES 2
+#define SPLITS 1
+#define GROUPS 4
+#define SLICES 1
+#define HAS_BIAS 1
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 4: attention_forward
+#define T float
+#define LSE_TYPE float
+#define BATCH 8
+#define HEADS 8
+#define TOKENS 128
+#define KEYS 128
+#define WIDTH 32
+#define SCALE 0.17677669f
+#define CAUSAL 1
+#define WIDE 1
+#define TENSOR_CORES 0
+#define Q_BATCH (98304)
+#define Q_HEAD (32)
+#define Q_TOKEN (768)
+#define K_BATCH (98304)
+#define K_HEAD (32)
+#define K_TOKEN (768)
+#define V_BATCH (98304)
+#define V_HEAD (32)
+#define V_TOKEN (768)
+#define O_BATCH (32768)
+#define O_HEAD (32)
+#define O_TOKEN (256)
+// kernels/attention.cu
+
+// Kernel 5: product
+#define M 1024
+#define N 256
+#define K 256
+#define A_M 256
+#define A_K 1
+#define B_K 1
+#define B_N 256
+#define TILE_M 32
+#define TILE_N 32
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 4
+#define STAGES 2
+#define SPLITS 1
+#define GROUPS 4
+#define SLICES 1
+#define HAS_BIAS 1
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 6: loop
+#define COUNT 1
+// words.cuh
+DEVICE float f0(float x, float y) { return (x + y); } // add
+struct Loop {
+    const float *x0;
+    const float *x1;
+    float *y0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float g0[4];
+        load<4>(g0, at.x0 + ((n)), left);
+        float g1[4];
+        load<4>(g1, at.x1 + ((n)), left);
+        float r0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v0 = g0[k];
+            const float v1 = g1[k];
+            const float v2 = f0(v0, v1);
+            r0[k] = v2;
+        }
+        store<4>(at.y0 + i, r0, left);
+    }
+}
+struct Loops { Loop each[COUNT]; };
+KERNEL(256) loop(const __grid_constant__ Loops loops) {
+    i64 block = blockIdx.x;
+    int number = 0;
+    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
+    run(loops.each[number], block, 0);
+}
+
+// Kernel 7: product
+#define M 1024
+#define N 1024
+#define K 256
+#define A_M 256
+#define A_K 1
+#define B_K 1
+#define B_N 256
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 8
+#define STAGES 2
+#define SPLITS 1
+#define GROUPS 2
+#define SLICES 1
+#define HAS_BIAS 1
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 8: loop
+#define COUNT 1
+// words.cuh
+DEVICE float f0(float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; return (x * w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x))))); } // gelu_tanh
+struct Loop {
+    const float *x0;
+    float *y0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float g0[4];
+        load<4>(g0, at.x0 + ((n)), left);
+        float r0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v0 = g0[k];
+            const float v1 = f0(v0);
+            r0[k] = v1;
+        }
+        store<4>(at.y0 + i, r0, left);
+    }
+}
+struct Loops { Loop each[COUNT]; };
+KERNEL(256) loop(const __grid_constant__ Loops loops) {
+    i64 block = blockIdx.x;
+    int number = 0;
+    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
+    run(loops.each[number], block, 0);
+}
+
+// Kernel 9: product
+#define M 1024
+#define N 256
+#define K 1024
+#define A_M 1024
+#define A_K 1
+#define B_K 1
+#define B_N 1024
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 8
+#define STAGES 2
+#define SPLITS 2
+#define GROUPS 4
+#define SLICES 1
+#define HAS_BIAS 1
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 10: product
+#define M 1024
+#define N 96
+#define K 256
+#define A_M 256
+#define A_K 1
+#define B_K 1
+#define B_N 256
+#define TILE_M 24
+#define TILE_N 32
+#define TILE_K 64
+#define THREAD_M 4
+#define THREAD_N 4
+#define STAGES 2
+#define SPLITS 1
+#define GROUPS 1
+#define SLICES 8
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 11: cross_entropy
+#define T float
+#define COMPUTE float
+#define STAT float
+#define LOSS float
+#define ROWS 1024
+#define CLASSES 96
+#define IGNORED (-100LL)
+#define SMOOTHING 0.0
+#define HAS_WEIGHT 0
+#define ALIGN 16
+// kernels/cross_entropy.cu
+
+// Kernel 12: sum_rows
+#define T float
+#define ACC float
+#define OUT float
+#define KEPT0 1
+#define KEPT0_STRIDE 0
+#define KEPT1 1
+#define KEPT1_STRIDE 0
+#define SUMMED0 1
+#define SUMMED0_STRIDE 0
+#define SUMMED1 1024
+#define SUMMED1_STRIDE 1
+#define WIDTH 4
+#define PARTS 1
+#define LANES 32
+#define COLUMNS 1
+// kernels/sum.cu
+
+// Kernel 13: team
+// words.cuh
+namespace loop1 {
+DEVICE u8 f0(i64 x, i64 y) { return (x != y); } // compare
+DEVICE float f1(u8 x) { return x; } // cast
+struct Loop {
+    const i64 *x0;
+    const i64 *x1;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    const i64 v1 = get(at.x1, 0);
+    float sum0 = 0;
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        i64 g0[4];
+        load<4>(g0, at.x0 + ((n)), left);
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const i64 v0 = g0[k];
+            const u8 v2 = f0(v0, v1);
+            const float v3 = f1(v2);
+            if (k < left) sum0 += v3;
+        }
+    }
+    sum0 = fold_threads<Sum, 256>(sum0, (float)0, threadIdx.x);
+    if (threadIdx.x == 0 && at.blocks > 1) at.part0[block] = sum0;
+    if (threadIdx.x == 0 && at.blocks == 1) put(at.y0, 0, sum0);
+}
+}
+namespace loop2 {
+DEVICE float f0(float x, float y) { return (x / y); } // div
+struct Loop {
+    const float *x0;
+    const float *x1;
+    float *y0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    const float v0 = get(at.x0, 0);
+    const float v1 = get(at.x1, 0);
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float r0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v2 = f0(v0, v1);
+            r0[k] = v2;
+        }
+        store<4>(at.y0 + i, r0, left);
+    }
+}
+}
+namespace loop3 {
+DEVICE float f0(float cotangent, float y) { return w_guarded<float>(cotangent, (((float)1.0) / y)); } // slope
+struct Loop {
+    const float *x0;
+    const float *x1;
+    float *y0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    const float v0 = get(at.x0, 0);
+    const float v1 = get(at.x1, 0);
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float r0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v2 = f0(v0, v1);
+            r0[k] = v2;
+        }
+        store<4>(at.y0 + i, r0, left);
+    }
+}
+}
+KERNEL(256) team(char *r0, char *r1, char *r2, char *r3, char *r4) {
+{ const loop1::Loop at = {(const i64 *)(r0 + 0), (const i64 *)(r1 + 0), (float *)(r2 + 16777216), nullptr, 1024, 1};
+for (int tile = 0; tile < 1; tile++) loop1::run(at, tile, 0); }
+__syncthreads();
+{ const loop2::Loop at = {(const float *)(r2 + 16785408), (const float *)(r2 + 16777216), (float *)(r3 + 0), 1, 1};
+for (int tile = 0; tile < 1; tile++) loop2::run(at, tile, 0); }
+__syncthreads();
+{ const loop3::Loop at = {(const float *)(r4 + 0), (const float *)(r2 + 16777216), (float *)(r2 + 16777472), 1, 1};
+for (int tile = 0; tile < 1; tile++) loop3::run(at, tile, 0); }
+__syncthreads();
+}
+
+// Kernel 14: copy
+#define BYTES 4
+#define RANK 1
+#define SIZES 1024
+#define STRIDES 0
+#define WIDTH 1
+#define TILED 0
+#define AXIS 0
+// kernels/copy.cu
+
+// Kernel 15: cross_entropy_gradient
+#define T float
+#define COMPUTE float
+#define STAT float
+#define LOSS float
+#define ROWS 1024
+#define CLASSES 96
+#define IGNORED (-100LL)
+#define SMOOTHING 0.0
+#define HAS_WEIGHT 0
+#define ALIGN 16
+// kernels/cross_entropy.cu
+
+// Kernel 16: product
+#define M 1024
+#define N 256
+#define K 96
+#define A_M 96
+#define A_K 1
+#define B_K 256
+#define B_N 1
+#define TILE_M 32
+#define TILE_N 32
+#define TILE_K 8
+#define THREAD_M 8
+#define THREAD_N 4
+#define STAGES 2
+#define SPLITS 1
+#define GROUPS 4
+#define SLICES 1
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 17: product
+#define M 96
+#define N 256
+#define K 1024
+#define A_M 1
+#define A_K 96
+#define B_K 256
+#define B_N 1
+#define TILE_M 32
+#define TILE_N 32
+#define TILE_K 64
+#define THREAD_M 8
+#define THREAD_N 4
+#define STAGES 2
+#define SPLITS 4
+#define GROUPS 1
+#define SLICES 8
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 18: norm_gradient
+#define T float
+#define COMPUTE float
+#define STAT float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+// kernels/norm.cu
+
+// Kernel 19: norm_gradient_sum
+#define T float
+#define COMPUTE float
+#define STAT float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+// kernels/norm.cu
+
+// Kernel 20: product
+#define M 1024
+#define N 1024
+#define K 256
+#define A_M 256
+#define A_K 1
+#define B_K 1024
+#define B_N 1
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 8
+#define STAGES 2
+#define SPLITS 1
+#define GROUPS 2
+#define SLICES 1
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 21: product
+#define M 256
+#define N 1024
+#define K 1024
+#define A_M 1
+#define A_K 256
+#define B_K 1024
+#define B_N 1
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 64
+#define THREAD_M 8
+#define THREAD_N 8
+#define STAGES 2
+#define SPLITS 2
+#define GROUPS 1
+#define SLICES 4
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 22: sum_columns
+#define T float
+#define ACC float
+#define OUT float
+#define KEPT0 1
+#define KEPT0_STRIDE 0
+#define KEPT1 256
+#define KEPT1_STRIDE 1
+#define SUMMED0 1
+#define SUMMED0_STRIDE 0
+#define SUMMED1 1024
+#define SUMMED1_STRIDE 256
+#define WIDTH 4
+#define PARTS 16
+#define LANES 1
+#define COLUMNS 32
+// kernels/sum.cu
+
+// Kernel 23: sum_parts
+#define T float
+#define ACC float
+#define OUT float
+#define KEPT0 1
+#define KEPT0_STRIDE 0
+#define KEPT1 256
+#define KEPT1_STRIDE 1
+#define SUMMED0 1
+#define SUMMED0_STRIDE 0
+#define SUMMED1 1024
+#define SUMMED1_STRIDE 256
+#define WIDTH 4
+#define PARTS 16
+#define LANES 1
+#define COLUMNS 32
+// kernels/sum.cu
+
+// Kernel 24: loop
+// words.cuh
+DEVICE float f0(float cotangent, float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; const float s = w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x)))); return w_guarded<float>(cotangent, (s + (w_scale<float>(((s * (w_lit<float>(1.0) - s)) * x), GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, (3.0 * GELU_CUBIC)) * x))))); } // slope
+struct Loop {
+    const float *x0;
+    const float *x1;
+    float *y0;
+    float *y1;
+    float *part1;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum1[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 1024) {
+        for (int row = part * 8 + y; row < 1024; row += 128) {
+            i64 i = (i64)row * 1024 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            float g1[4];
+            load<4>(g1, at.x1 + ((n)), left);
+            float r0[4];
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                const float v1 = g1[k];
+                const float v2 = f0(v0, v1);
+                r0[k] = v2;
+                sum1[k] += v2;
+            }
+            store<4>(at.y0 + i, r0, left);
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum1[k];
+        __syncthreads();
+        if (y == 0 && column < 1024) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.part1, (i64)part * 1024 + column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
+
+// Kernel 25: finish_columns
+#define T float
+#define ACC float
+#define PARTS 16
+#define COLUMNS 1024
+// kernels/finish.cu
+
+// Kernel 26: product
+#define M 1024
+#define N 256
+#define K 1024
+#define A_M 1024
+#define A_K 1
+#define B_K 256
+#define B_N 1
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 8
+#define STAGES 2
+#define SPLITS 2
+#define GROUPS 4
+#define SLICES 1
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 27: product
+#define M 1024
+#define N 256
+#define K 1024
+#define A_M 1
+#define A_K 1024
+#define B_K 256
+#define B_N 1
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 64
+#define THREAD_M 8
+#define THREAD_N 8
+#define STAGES 2
+#define SPLITS 2
+#define GROUPS 1
+#define SLICES 4
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 28: loop
+// words.cuh
+DEVICE float f0(float x, float y) { return (x + y); } // add
+struct Loop {
+    const float *x0;
+    const float *x1;
+    float *y0;
+    float *y1;
+    float *part1;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum1[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 256) {
+        for (int row = part * 8 + y; row < 1024; row += 128) {
+            i64 i = (i64)row * 256 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            float g1[4];
+            load<4>(g1, at.x1 + ((n)), left);
+            float r0[4];
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                const float v1 = g1[k];
+                const float v2 = f0(v0, v1);
+                r0[k] = v2;
+                sum1[k] += v2;
+            }
+            store<4>(at.y0 + i, r0, left);
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum1[k];
+        __syncthreads();
+        if (y == 0 && column < 256) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.part1, (i64)part * 256 + column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
+
+// Kernel 29: finish_columns
+#define T float
+#define ACC float
+#define PARTS 16
+#define COLUMNS 256
+// kernels/finish.cu
+
+// Kernel 30: product
+#define M 1024
+#define N 256
+#define K 256
+#define A_M 256
+#define A_K 1
+#define B_K 256
+#define B_N 1
+#define TILE_M 32
+#define TILE_N 32
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 4
+#define STAGES 2
+#define SPLITS 1
+#define GROUPS 4
+#define SLICES 1
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 31: product
+#define M 256
+#define N 256
+#define K 1024
+#define A_M 1
+#define A_K 256
+#define B_K 256
+#define B_N 1
+#define TILE_M 32
+#define TILE_N 32
+#define TILE_K 128
+#define THREAD_M 8
+#define THREAD_N 4
+#define STAGES 2
+#define SPLITS 2
+#define GROUPS 1
+#define SLICES 8
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 32: attention_backward
+#define T float
+#define LSE_TYPE float
+#define BATCH 8
+#define HEADS 8
+#define TOKENS 128
+#define KEYS 128
+#define WIDTH 32
+#define SCALE 0.17677669f
+#define CAUSAL 1
+#define WIDE 1
+#define TENSOR_CORES 0
+#define Q_BATCH (98304)
+#define Q_HEAD (32)
+#define Q_TOKEN (768)
+#define K_BATCH (98304)
+#define K_HEAD (32)
+#define K_TOKEN (768)
+#define V_BATCH (98304)
+#define V_HEAD (32)
+#define V_TOKEN (768)
+#define O_BATCH (32768)
+#define O_HEAD (32)
+#define O_TOKEN (256)
+// kernels/attention.cu
+
+// Kernel 33: product
+#define M 1024
+#define N 256
+#define K 768
+#define A_M 768
+#define A_K 1
+#define B_K 256
+#define B_N 1
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 16
+#define THREAD_M 8
+#define THREAD_N 8
+#define STAGES 2
+#define SPLITS 2
+#define GROUPS 4
+#define SLICES 1
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 34: product
+#define M 768
+#define N 256
+#define K 1024
+#define A_M 1
+#define A_K 768
+#define B_K 256
+#define B_N 1
+#define TILE_M 48
+#define TILE_N 64
+#define TILE_K 64
+#define THREAD_M 8
+#define THREAD_N 4
+#define STAGES 2
+#define SPLITS 2
+#define GROUPS 1
+#define SLICES 4
+#define HAS_BIAS 0
+#define ALIGNED 4
+// kernels/product.cu
+
+// Kernel 35: sum_columns
+#define T float
+#define ACC float
+#define OUT float
+#define KEPT0 1
+#define KEPT0_STRIDE 0
+#define KEPT1 768
+#define KEPT1_STRIDE 1
+#define SUMMED0 1
+#define SUMMED0_STRIDE 0
+#define SUMMED1 1024
+#define SUMMED1_STRIDE 768
+#define WIDTH 4
+#define PARTS 16
+#define LANES 1
+#define COLUMNS 32
+// kernels/sum.cu
+
+// Kernel 36: sum_parts
+#define T float
+#define ACC float
+#define OUT float
+#define KEPT0 1
+#define KEPT0_STRIDE 0
+#define KEPT1 768
+#define KEPT1_STRIDE 1
+#define SUMMED0 1
+#define SUMMED0_STRIDE 0
+#define SUMMED1 1024
+#define SUMMED1_STRIDE 768
+#define WIDTH 4
+#define PARTS 16
+#define LANES 1
+#define COLUMNS 32
+// kernels/sum.cu
+
+// Kernel 37: sum_columns
+#define T float
+#define ACC float
+#define OUT float
+#define KEPT0 1
+#define KEPT0_STRIDE 0
+#define KEPT1 32768
+#define KEPT1_STRIDE 1
+#define SUMMED0 1
+#define SUMMED0_STRIDE 0
+#define SUMMED1 8
+#define SUMMED1_STRIDE 32768
+#define WIDTH 4
+#define PARTS 1
+#define LANES 1
+#define COLUMNS 256
+// kernels/sum.cu
+
+// Kernel 38: scatter_begin
+#define T float
+#define COMPUTE float
+#define OUTER 1
+#define N 96
+#define K 1024
+#define INNER 256
+#define IO 0
+#define IK 1
+#define II 0
+#define WIDTH 4
+#define ZERO 1
+#define PIECE 8
+// kernels/index.cu
+
+// Kernel 39: scatter_sum
+#define T float
+#define COMPUTE float
+#define OUTER 1
+#define N 96
+#define K 1024
+#define INNER 256
+#define IO 0
+#define IK 1
+#define II 0
+#define WIDTH 4
+#define ZERO 1
+#define PIECE 8
+// kernels/index.cu
+
+// Kernel 40: scatter_pieces
+#define T float
+#define COMPUTE float
+#define OUTER 1
+#define N 96
+#define K 1024
+#define INNER 256
+#define IO 0
+#define IK 1
+#define II 0
+#define WIDTH 4
+#define ZERO 1
+#define PIECE 8
+// kernels/index.cu
+
+// Kernel 41: loop
+#define COUNT 1
+// words.cuh
+DEVICE double f0(double x, double y) { return (x + y); } // add
+DEVICE double f1(double x, double y) { return (x * y); } // mul
+DEVICE double f2(double x) { return w_exp<double>(x); } // exp
+DEVICE double f3(double x, double y) { return (x - y); } // sub
+DEVICE double f4(double x, double y) { return (x * y); } // mul
+DEVICE double f5(double x) { return w_exp<double>(x); } // exp
+DEVICE double f6(double x, double y) { return (x - y); } // sub
+DEVICE double f7(double x) { return w_sqrt<double>(x); } // sqrt
+DEVICE double f8(double x, double y) { return (x * y); } // mul
+DEVICE float f9(double x) { return x; } // cast
+DEVICE double f10(double x, double y) { return (x / y); } // div
+DEVICE double f11(double x, double y) { return (x * y); } // mul
+DEVICE float f12(double x) { return x; } // cast
+struct Loop {
+    const double *x0;
+    const double *x1;
+    const double *x2;
+    const double *x3;
+    const double *x4;
+    const double *x5;
+    double *y0;
+    float *y1;
+    float *y2;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    const double v0 = get(at.x0, 0);
+    const double v1 = get(at.x1, 0);
+    const double v2 = get(at.x2, 0);
+    const double v3 = get(at.x3, 0);
+    const double v4 = get(at.x4, 0);
+    const double v5 = get(at.x5, 0);
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        double r0[4];
+        float r1[4];
+        float r2[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const double v6 = f0(v0, v1);
+            const double v7 = f1(v6, v2);
+            const double v8 = f2(v7);
+            const double v9 = f3(v1, v8);
+            const double v10 = f4(v6, v3);
+            const double v11 = f5(v10);
+            const double v12 = f6(v1, v11);
+            const double v13 = f7(v12);
+            const double v14 = f8(v13, v4);
+            const float v15 = f9(v14);
+            const double v16 = f10(v13, v9);
+            const double v17 = f11(v16, v5);
+            const float v18 = f12(v17);
+            r0[k] = v6;
+            r1[k] = v15;
+            r2[k] = v18;
+        }
+        store<4>(at.y0 + i, r0, left);
+        store<4>(at.y1 + i, r1, left);
+        store<4>(at.y2 + i, r2, left);
+    }
+}
+struct Loops { Loop each[COUNT]; };
+KERNEL(256) loop(const __grid_constant__ Loops loops) {
+    i64 block = blockIdx.x;
+    int number = 0;
+    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
+    run(loops.each[number], block, 0);
+}
+
+// Kernel 42: loop
+#define COUNT 42
+// words.cuh
+DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
+DEVICE float f1(float x, float y) { const float a = (float)0.999; const float b = (float)0.0010000000000000009; return ((a * x) + (b * (y * y))); } // combine_square
+DEVICE float f2(float x) { return w_sqrt<float>(x); } // sqrt
+DEVICE float f3(float x, float y) { return (x + y); } // add
+DEVICE float f4(float x, float y) { return (x / y); } // div
+DEVICE float f5(float x, float y) { return (x * y); } // mul
+DEVICE float f6(float x, float y) { return (x * y); } // mul
+DEVICE float f7(float x, float y) { return (x + y); } // add
+struct Loop {
+    const float *x0;
+    const float *x1;
+    const float *x2;
+    const float *x3;
+    const float *x4;
+    const float *x5;
+    const float *x6;
+    float *y0;
+    float *y1;
+    float *y2;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    const float v3 = get(at.x3, 0);
+    const float v5 = get(at.x5, 0);
+    const float v6 = get(at.x6, 0);
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float g0[4];
+        load<4>(g0, at.x0 + ((n)), left);
+        float g1[4];
+        load<4>(g1, at.x1 + ((n)), left);
+        float g2[4];
+        load<4>(g2, at.x2 + ((n)), left);
+        float g4[4];
+        load<4>(g4, at.x4 + ((n)), left);
+        float r0[4];
+        float r1[4];
+        float r2[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v0 = g0[k];
+            const float v1 = g1[k];
+            const float v2 = g2[k];
+            const float v4 = g4[k];
+            const float v7 = f0(v0, v1);
+            const float v8 = f1(v2, v1);
+            const float v9 = f2(v8);
+            const float v10 = f3(v9, v3);
+            const float v11 = f4(v7, v10);
+            const float v12 = f5(v4, v5);
+            const float v13 = f6(v11, v6);
+            const float v14 = f7(v12, v13);
+            r0[k] = v7;
+            r1[k] = v8;
+            r2[k] = v14;
+        }
+        store<4>(at.y0 + i, r0, left);
+        store<4>(at.y1 + i, r1, left);
+        store<4>(at.y2 + i, r2, left);
+    }
+}
+struct Loops { Loop each[COUNT]; };
+KERNEL(256) loop(const __grid_constant__ Loops loops) {
+    i64 block = blockIdx.x;
+    int number = 0;
+    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
+    run(loops.each[number], block, 0);
+}
+
+// Kernel 43: loop
+#define COUNT 11
+// words.cuh
+DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
+DEVICE float f1(float x, float y) { const float a = (float)0.999; const float b = (float)0.0010000000000000009; return ((a * x) + (b * (y * y))); } // combine_square
+DEVICE float f2(float x) { return w_sqrt<float>(x); } // sqrt
+DEVICE float f3(float x, float y) { return (x + y); } // add
+DEVICE float f4(float x, float y) { return (x / y); } // div
+DEVICE float f5(float x, float y) { return (x * y); } // mul
+DEVICE float f6(float x, float y) { return (x * y); } // mul
+DEVICE float f7(float x, float y) { return (x + y); } // add
+struct Loop {
+    const float *x0;
+    const float *x1;
+    const float *x2;
+    const float *x3;
+    const float *x4;
+    const float *x5;
+    const float *x6;
+    float *y0;
+    float *y1;
+    float *y2;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    const float v3 = get(at.x3, 0);
+    const float v5 = get(at.x5, 0);
+    const float v6 = get(at.x6, 0);
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float g0[4];
+        load<4>(g0, at.x0 + ((n)), left);
+        float g1[4];
+        load<4>(g1, at.x1 + ((n)), left);
+        float g2[4];
+        load<4>(g2, at.x2 + ((n)), left);
+        float g4[4];
+        load<4>(g4, at.x4 + ((n)), left);
+        float r0[4];
+        float r1[4];
+        float r2[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v0 = g0[k];
+            const float v1 = g1[k];
+            const float v2 = g2[k];
+            const float v4 = g4[k];
+            const float v7 = f0(v0, v1);
+            const float v8 = f1(v2, v1);
+            const float v9 = f2(v8);
+            const float v10 = f3(v9, v3);
+            const float v11 = f4(v7, v10);
+            const float v12 = f5(v4, v5);
+            const float v13 = f6(v11, v6);
+            const float v14 = f7(v12, v13);
+            r0[k] = v7;
+            r1[k] = v8;
+            r2[k] = v14;
+        }
+        store<4>(at.y0 + i, r0, left);
+        store<4>(at.y1 + i, r1, left);
+        store<4>(at.y2 + i, r2, left);
+    }
+}
+struct Loops { Loop each[COUNT]; };
+KERNEL(256) loop(const __grid_constant__ Loops loops) {
+    i64 block = blockIdx.x;
+    int number = 0;
+    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
+    run(loops.each[number], block, 0);
+}

@@ -1,0 +1,208 @@
+//! A backend that runs launches on a processor: their texts, compiled as C++ with a header that emulates blocks and threads.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wengert::backend::{Backend, Input, Plan, Runner, Target};
+use wengert::prelude::*;
+use wengert::{Line, Tensor};
+use wengert_cuda::launch::{Launches, Word, Work};
+use wengert_cuda::lower::lower;
+use wengert_cuda::product::{Matrix, Product};
+use wengert_cuda::source::PRELUDE;
+use wengert_kernels::memory::Span;
+
+/// The emulator, for programs with this name.
+pub struct Emulator(pub &'static str);
+
+/// A compiled plan.
+struct Emulated {
+    program: PathBuf,
+    folder: PathBuf,
+    arena: usize,
+    constants: Vec<Tensor>,
+    nested: Vec<Tensor>,
+}
+
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+impl Backend for Emulator {
+    fn target(&self) -> Target {
+        wengert_cuda::TARGET
+    }
+
+    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
+        let (launches, nested, _) = lower(&plan, 90)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("wengert-cuda-{}-{}-{number}", self.0, std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("shim.h"), include_str!("shim.h")).unwrap();
+        std::fs::write(folder.join("plan.cpp"), text(&launches)).unwrap();
+        let program = folder.join("plan");
+        let mut command = Command::new("g++");
+        command.args(["-std=c++17", "-O1", "-w", "-o"]).arg(&program).arg(folder.join("plan.cpp"));
+        let built = command.output().expect("a C++ compiler");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Ok(Box::new(Emulated { program, folder, arena: launches.arena, constants: plan.constants, nested }))
+    }
+}
+
+impl Runner for Emulated {
+    fn run<'a>(
+        &'a self,
+        inputs: &mut dyn Iterator<Item = Input<'a>>,
+        outputs: &mut dyn Iterator<Item = &'a mut Tensor>,
+        _line: Line,
+    ) -> Result<(), Error> {
+        // The workspace begins with numbers that mean nothing.
+        let mut regions: Vec<Vec<u8>> = vec![vec![0xff; self.arena]];
+        let mut written: Vec<Option<&mut Tensor>> = vec![None];
+        for input in inputs {
+            match input {
+                Input::Read(tensor) => {
+                    regions.push(tensor.row_major_bytes().to_vec());
+                    written.push(None);
+                }
+                Input::Update(tensor) => {
+                    regions.push(tensor.row_major_bytes().to_vec());
+                    written.push(Some(tensor));
+                }
+            }
+        }
+        for constant in &self.constants {
+            regions.push(constant.row_major_bytes().to_vec());
+            written.push(None);
+        }
+        for output in outputs {
+            regions.push(vec![0xff; output.spec().bytes()]);
+            written.push(Some(output));
+        }
+        for constant in &self.nested {
+            regions.push(constant.row_major_bytes().to_vec());
+            written.push(None);
+        }
+        let mut child =
+            Command::new(&self.program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was built");
+        let mut sent: Vec<u8> = (regions.len() as u64).to_ne_bytes().to_vec();
+        for region in &regions {
+            sent.extend((region.len() as u64).to_ne_bytes());
+            sent.extend(region);
+        }
+        child.stdin.take().expect("it is piped").write_all(&sent).expect("it reads everything first");
+        let result = child.wait_with_output().expect("it runs");
+        assert!(result.status.success(), "{:?}", result.status);
+        let mut rest = &result.stdout[..];
+        for (region, tensor) in regions.iter().zip(written) {
+            let (bytes, more) = rest.split_at(region.len());
+            if let Some(tensor) = tensor {
+                tensor.out().bytes.copy_from_slice(bytes);
+            }
+            rest = more;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Emulated {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What the emulator needs besides kernels: the call of a kernel, and products.
+const FRAME: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+static std::vector<char *> R;
+template <class... A, size_t... I> static void call(void (*kernel)(A...), void **values, std::index_sequence<I...>) {
+    kernel(*(std::remove_const_t<A> *)values[I]...);
+}
+template <class... A> static void launch(void (*kernel)(A...), dim3 grid, dim3 block, size_t shared, std::vector<std::vector<u64>> words) {
+    std::vector<void *> values;
+    for (auto &one : words) values.push_back(one.data());
+    // Shared memory begins with numbers that mean nothing, and what the launch did not ask for stays as it was.
+    memset(shim_dynamic, 0xff, sizeof shim_dynamic);
+    shim_launch(grid, block, [&] { call(kernel, values.data(), std::index_sequence_for<A...>()); });
+    for (size_t i = shared; i < sizeof shim_dynamic; i++) if (shim_dynamic[i] != (char)0xff) exit(3);
+}
+struct Side { char *at; i64 down, across, batch; };
+template <class T> static void multiply(int batch, int rows, int inner, int cols, Side a, Side b, char *c, char *bias) {
+    for (int n = 0; n < batch; n++) for (int i = 0; i < rows; i++) for (int j = 0; j < cols; j++) {
+        double sum = bias ? get((T *)bias, j) : 0;
+        for (int k = 0; k < inner; k++)
+            sum += (double)get((T *)a.at, n * a.batch + i * a.down + k * a.across) * get((T *)b.at, n * b.batch + k * b.down + j * b.across);
+        put((T *)c, ((i64)n * rows + i) * cols + j, sum);
+    }
+}
+"#;
+
+fn address(span: &Span) -> String {
+    format!("R[{}] + {}", span.region, span.start)
+}
+
+/// A program that reads all regions, runs the launches, and writes the regions.
+fn text(launches: &Launches) -> String {
+    let mut text = format!(
+        "#include \"shim.h\"\n#include <utility>\n{PRELUDE}\n#undef KERNEL\n#define KERNEL(...) static void\n{FRAME}"
+    );
+    for (number, kernel) in launches.kernels.iter().enumerate() {
+        let body = kernel.text.replace("extern \"C\" __global__", "static");
+        writeln!(text, "namespace k{number} {{\n{body}\n}}").unwrap();
+        let names = kernel.text.lines().filter_map(|line| line.trim_start().strip_prefix("#define "));
+        for name in names {
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+            writeln!(text, "#undef {}", &name[..end]).unwrap();
+        }
+    }
+    text += "static void run() {\n";
+    for launch in &launches.list {
+        match &launch.work {
+            Work::Kernel { kernel, shape, arguments } => {
+                let word = |word: &Word| match word {
+                    Word::Address(span) => format!("(u64)({})", address(span)),
+                    Word::Number(number) => format!("{number}ull"),
+                };
+                let argument =
+                    |words: &Vec<Word>| format!("{{{}}}", words.iter().map(word).collect::<Vec<_>>().join(", "));
+                let arguments: Vec<String> = arguments.iter().map(argument).collect();
+                let [[x, y, z], [i, j, k]] = [shape.grid, shape.block];
+                let name = &launches.kernels[*kernel].name;
+                let arguments = arguments.join(", ");
+                // The blocks of a cluster are one, side by side.
+                let (x, j) = (x / shape.cluster, j * shape.cluster);
+                let shape = format!("dim3({x}, {y}, {z}), dim3({i}, {j}, {k}), {}", shape.shared * shape.cluster);
+                writeln!(text, "launch(k{kernel}::{name}, {shape}, {{{arguments}}});").unwrap();
+            }
+            Work::Product(product) => {
+                let Product { dtype, batch, rows, cols, inner, a, b, c, bias, .. } = &**product;
+                let side = |Matrix { span, is_transposed, leading, batch }: &Matrix| {
+                    let (down, across) = if *is_transposed { (1, *leading) } else { (*leading, 1) };
+                    format!("{{{}, {down}, {across}, {batch}}}", address(span))
+                };
+                let of = wengert_cuda::source::stored(*dtype);
+                let bias = bias.as_ref().map_or("nullptr".to_string(), address);
+                let (a, b, c) = (side(a), side(b), address(c));
+                writeln!(text, "multiply<{of}>({batch}, {rows}, {inner}, {cols}, {a}, {b}, {c}, {bias});").unwrap();
+            }
+            Work::Copy { from, to } => {
+                writeln!(text, "std::memmove({}, {}, {});", address(to), address(from), from.length).unwrap();
+            }
+        }
+    }
+    text + r#"}
+static u64 number() { u64 x; if (fread(&x, 8, 1, stdin) != 1) exit(2); return x; }
+int main() {
+    std::vector<u64> lengths(number());
+    for (auto &length : lengths) {
+        length = number();
+        R.push_back((char *)aligned_alloc(256, (length + 511) / 256 * 256));
+        if (fread(R.back(), 1, length, stdin) != length) return 2;
+    }
+    run();
+    for (size_t i = 0; i < lengths.size(); i++) fwrite(R[i], 1, lengths[i], stdout);
+    return 0;
+}
+"#
+}

@@ -1,0 +1,6 @@
+//! Tests of the kernels without a GPU.
+
+#[cfg(feature = "compiled")]
+mod compiled;
+mod emulator;
+mod workloads;

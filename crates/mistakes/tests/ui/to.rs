@@ -1,5 +1,0 @@
-use wengert::prelude::*;
-
-fn main() {
-    println!("{}", Tensor::from([1.0, 2.0]).to(DType::F32));
-}
