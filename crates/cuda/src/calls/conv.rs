@@ -116,10 +116,9 @@ impl Tile {
         let rows = to_h.min(left).min(if is_padded && sizes.batch >= left / 2 { 2 } else { 8 });
         let images = sizes.batch.min(left / rows).max(1);
         let tile = Tile { strip, outs, lanes, strips, rows, images, depth: 1 };
-        let deeper = [2, 4, 8].into_iter().map(|depth| Tile { depth, ..tile });
+        let mut deeper = [8, 4, 2].into_iter().map(|depth| Tile { depth, ..tile });
         deeper
-            .filter(|tile| tile.depth <= from_group && tile.shape(sizes, forward).shared as usize <= STAGE_BYTES)
-            .last()
+            .find(|tile: &Tile| tile.depth <= from_group && tile.shape(sizes, forward).shared as usize <= STAGE_BYTES)
             .unwrap_or(tile)
     }
 
@@ -129,8 +128,8 @@ impl Tile {
         let to_group = if forward { sizes.outputs } else { sizes.channels } / sizes.groups;
         let [step_h, step_w] = if forward { sizes.stride } else { [1, 1] };
         let [up_h, up_w] = if forward { [1, 1] } else { sizes.stride };
-        let tile_h = ((rows - 1) * step_h + (sizes.kernel[0] - 1) * sizes.dilation[0] + up_h - 1) / up_h + 1;
-        let tile_w = ((strip * strips - 1) * step_w + (sizes.kernel[1] - 1) * sizes.dilation[1] + up_w - 1) / up_w + 1;
+        let tile_h = ((rows - 1) * step_h + (sizes.kernel[0] - 1) * sizes.dilation[0]).div_ceil(up_h) + 1;
+        let tile_w = ((strip * strips - 1) * step_w + (sizes.kernel[1] - 1) * sizes.dilation[1]).div_ceil(up_w) + 1;
         let taps: usize = sizes.kernel.iter().product();
         let stages = 2 * depth * (images * tile_h * odd4(tile_w) + taps * odd4(outs * lanes));
         let results = lanes * odd4(images * rows * to_w.min(strip * strips));
@@ -213,12 +212,12 @@ impl WeightTile {
         let split = (256usize.div_ceil(lanes_c * lanes_o)).next_power_of_two();
         let columns = sizes.out[1].min(56).next_multiple_of(4);
         let tile = WeightTile { outs, ins, lanes: [lanes_o, lanes_c], split, rows: 1, columns, tap_h };
-        let larger = [2, 3, 4, 6, 8, 12, 16].into_iter().map(|rows| WeightTile { rows, ..tile });
+        let mut larger = [16, 12, 8, 6, 4, 3, 2].into_iter().map(|rows| WeightTile { rows, ..tile });
         let fits = |tile: &WeightTile| {
             let is_shared = tile.rows <= 4 || tile.rows * columns / 4 <= 2 * split;
             tile.rows <= sizes.out[0] && tile.shared(sizes) <= 100_000 && is_shared
         };
-        larger.filter(fits).last().unwrap_or(tile)
+        larger.find(fits).unwrap_or(tile)
     }
 
     /// The sums of a block.

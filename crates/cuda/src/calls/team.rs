@@ -143,8 +143,7 @@ pub fn scan(lowering: &mut Lowering, scan: &Scan<Vec<PlacedLoop>>, reads: &[(Spa
     // Where operands are: for the whole scan, and for each step.
     let (mut firsts, mut each) = (String::new(), String::new());
     let mut is_even = Vec::new();
-    for place in 0..inputs {
-        let (read, spec) = (&reads[place], &body.inputs[place]);
+    for (place, (read, spec)) in reads.iter().zip(&body.inputs).enumerate() {
         let size = spec.dtype.size();
         let base = Span { start: start(read), ..read.0 };
         let (address, mut aligned) = regions.place(base);

@@ -152,10 +152,10 @@ fn form(body: &Loop, alone: bool) -> Form {
 fn width(body: &Loop, form: Form, is_aligned: &dyn Fn(usize) -> bool) -> usize {
     let operands = body.operands.len();
     let reads = body.operands.iter().enumerate();
-    let is_wide = reads
-        .filter(|(_, access)| matches!(reading(access, 4), Reading::Together))
-        .all(|(number, access)| is_aligned(number) && access.offset as usize * access.dtype.size() % 16 == 0)
-        && (0..body.outputs.len()).all(|number| is_aligned(operands + number));
+    let is_wide =
+        reads.filter(|(_, access)| matches!(reading(access, 4), Reading::Together)).all(|(number, access)| {
+            is_aligned(number) && (access.offset as usize * access.dtype.size()).is_multiple_of(16)
+        }) && (0..body.outputs.len()).all(|number| is_aligned(operands + number));
     let fits = match form {
         Form::Flat => true,
         Form::Columns { .. } => body.cols.is_multiple_of(4),

@@ -111,7 +111,7 @@ impl Team {
         let walk = format!("#pragma unroll\nfor (int tile = 0; tile < {tiles}; tile++) {{\n");
         if is_kept {
             self.kept += kept;
-            write!(self.first, "{declared}{walk}{load}}}\n").unwrap();
+            writeln!(self.first, "{declared}{walk}{load}}}").unwrap();
             writeln!(self.body, "{{").unwrap();
         } else {
             write!(self.body, "{{\n{declared}").unwrap();
