@@ -19,7 +19,7 @@ pub mod workloads;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
-use step::{Mode, On};
+use step::{Mode, Place};
 
 #[derive(Parser)]
 #[command(version, about = "Benchmarks of Wengert")]
@@ -59,9 +59,8 @@ enum Bench {
         /// The most megabytes that a call of the compiled step may need.
         #[arg(long)]
         within: Option<f64>,
-        /// Where to run compiled steps.
-        #[arg(long, value_enum, default_value_t = On::Cpu)]
-        device: On,
+        #[command(flatten)]
+        place: Place,
         /// How long to repeat, in seconds.
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
@@ -79,9 +78,8 @@ enum Bench {
         /// The most megabytes that a call of the compiled step may need.
         #[arg(long)]
         within: Option<f64>,
-        /// Where to run compiled steps.
-        #[arg(long, value_enum, default_value_t = On::Cpu)]
-        device: On,
+        #[command(flatten)]
+        place: Place,
         /// Print a JSON object.
         #[arg(long)]
         json: bool,
@@ -110,6 +108,8 @@ enum Bench {
         /// The most megabytes that a call may need.
         #[arg(long)]
         within: Option<f64>,
+        #[command(flatten)]
+        place: Place,
     },
     /// The cost of forward and reverse together, relative to the forward pass.
     #[command(name = "cheap_gradient")]
@@ -189,8 +189,8 @@ pub fn run(peers: &[scalar::Library]) {
     match Arguments::parse().bench {
         Bench::Overhead { json, most } => overhead::run(json, most),
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
-        Bench::Step { name, mode, within, device, seconds, json } => {
-            step::run(&name, mode, within, device, seconds, json)
+        Bench::Step { name, mode, within, place, seconds, json } => {
+            step::run(&name, mode, within, place, seconds, json)
         }
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Scalar { json, most } => scalar::run(json, most, peers),
@@ -206,10 +206,10 @@ pub fn run(peers: &[scalar::Library]) {
             }
         }
         Bench::Transforms { names, json, most } => transforms::run(&names, json, most),
-        Bench::Losses { name, mode, within, device, json } => step::losses(&name, mode, within, device, json),
+        Bench::Losses { name, mode, within, place, json } => step::losses(&name, mode, within, place, json),
         Bench::Profile { name, mode, seconds, trace, json } => {
             profile::run(&name, mode, seconds, trace.as_deref(), json)
         }
-        Bench::Program { name, within } => step::program(&name, within),
+        Bench::Program { name, within, place } => step::program(&name, within, place),
     }
 }

@@ -1,11 +1,9 @@
 //! The time of whole training steps, and the losses that prove that they do the work.
 
 use crate::workloads::{self, Size, Workload};
-use clap::ValueEnum;
-use std::sync::Arc;
+use clap::{Args, ValueEnum};
 use std::time::{Duration, Instant};
-use wengert::Device;
-use wengert::backend::Cpu;
+use wengert::{Device, Precision};
 
 /// The sizes of accelerators are named `large_` and the workload.
 pub(crate) fn find(name: &str) -> Workload {
@@ -57,15 +55,49 @@ impl On {
     }
 }
 
+/// How many digits products keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Digits {
+    /// Those of f32.
+    Strict,
+    /// Those of TF32, on devices that have it.
+    Tf32,
+    /// Those of bf16.
+    Bf16,
+}
+
+impl Digits {
+    fn precision(self) -> Precision {
+        match self {
+            Digits::Strict => Precision::Strict,
+            Digits::Tf32 => Precision::Tf32,
+            Digits::Bf16 => Precision::Bf16,
+        }
+    }
+}
+
+/// Where compiled steps run, and how.
+#[derive(Clone, Copy, Args)]
+pub struct Place {
+    /// Where to run compiled steps.
+    #[arg(long, value_enum, default_value_t = On::Cpu)]
+    device: On,
+    /// How many digits products keep in compiled steps.
+    #[arg(long, value_enum, default_value_t = Digits::Strict)]
+    precision: Digits,
+}
+
 /// The median and the fastest step of a run of `seconds`, with at least ten steps.
-pub fn run(name: &str, mode: Mode, within: Option<f64>, on: On, seconds: f64, json: bool) {
+pub fn run(name: &str, mode: Mode, within: Option<f64>, place: Place, seconds: f64, json: bool) {
     let workload = find(name);
     let (mut eager, mut compiled) = match mode {
         Mode::Eager => (Some(workload.start()), None),
-        Mode::Compiled => (None, Some(workload.compiled_on(within.map(bytes), on.device()))),
+        Mode::Compiled => {
+            (None, Some(workload.compiled_on(within.map(bytes), place.device.device(), place.precision.precision())))
+        }
     };
     // Work on a device goes on after a step returns, so several steps are timed together.
-    let together = if on == On::Cpu { 1 } else { 20 };
+    let together = if place.device == On::Cpu { 1 } else { 20 };
     let mut step = |times: usize| {
         for _ in 0..times {
             match (&mut eager, &mut compiled) {
@@ -106,11 +138,12 @@ pub fn run(name: &str, mode: Mode, within: Option<f64>, on: On, seconds: f64, js
 }
 
 /// Ten steps from closed-form weights and data.
-pub fn losses(name: &str, mode: Mode, within: Option<f64>, on: On, json: bool) {
+pub fn losses(name: &str, mode: Mode, within: Option<f64>, place: Place, json: bool) {
     let [first, last, norm] = match mode {
         Mode::Eager => find(name).start().ten_steps(),
         Mode::Compiled => {
-            let mut steps = find(name).compiled_on(within.map(bytes), on.device());
+            let mut steps =
+                find(name).compiled_on(within.map(bytes), place.device.device(), place.precision.precision());
             let measured: Vec<(f64, f64)> = (0..10).map(|_| steps.measured_step()).collect();
             [measured[0].0, measured[9].0, measured[9].1]
         }
@@ -126,8 +159,9 @@ pub fn losses(name: &str, mode: Mode, within: Option<f64>, on: On, json: bool) {
 }
 
 /// The program of a workload's step.
-pub fn program(name: &str, within: Option<f64>) {
-    print!("{}", find(name).compiled(within.map(bytes), Arc::new(Cpu)).report());
+pub fn program(name: &str, within: Option<f64>, place: Place) {
+    let (device, precision) = (place.device.device(), place.precision.precision());
+    print!("{}", find(name).compiled_on(within.map(bytes), device, precision).report());
 }
 
 fn bytes(megabytes: f64) -> usize {

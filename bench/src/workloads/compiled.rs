@@ -34,18 +34,25 @@ pub trait Steps {
 }
 
 impl Workload {
-    /// The same on a device, where state and data stay.
-    pub fn compiled_on(self, within: Option<usize>, device: Device) -> Box<dyn Steps> {
+    /// The same on a device, where state and data stay, at a precision.
+    pub fn compiled_on(self, within: Option<usize>, device: Device, precision: Precision) -> Box<dyn Steps> {
         let backend = device.backend().unwrap_or_else(|error| error.raise());
-        self.placed(within, backend, device)
+        self.placed(within, backend, device, precision)
     }
 
     /// The state from closed-form weights and data, and the step as a program on a backend, whose plan needs at most `within` bytes.
     pub fn compiled(self, within: Option<usize>, backend: Arc<dyn Backend>) -> Box<dyn Steps> {
-        self.placed(within, backend, Device::Cpu)
+        self.placed(within, backend, Device::Cpu, Precision::Strict)
     }
 
-    fn placed(self, within: Option<usize>, backend: Arc<dyn Backend>, device: Device) -> Box<dyn Steps> {
+    /// The same at a precision, with its data on a device.
+    pub fn placed(
+        self,
+        within: Option<usize>,
+        backend: Arc<dyn Backend>,
+        device: Device,
+        precision: Precision,
+    ) -> Box<dyn Steps> {
         let Training { workload, parameters, arguments, .. } = self.start();
         let arguments: Vec<Tensor> = arguments.iter().map(|argument| argument.to(device)).collect();
         let Workload { loss, optimiser, .. } = workload;
@@ -65,8 +72,8 @@ impl Workload {
             state: State { parameters, memory },
             data: arguments,
             output: (Tensor::from(0.0), Vec::new()),
-            step: bounded(compile_step(step(!has_update)), within).on(backend.clone()),
-            measured: bounded(compile_step(step(true)), within).on(backend),
+            step: bounded(compile_step(step(!has_update)), within).on(backend.clone()).precision(precision),
+            measured: bounded(compile_step(step(true)), within).on(backend).precision(precision),
         })
     }
 }

@@ -6,6 +6,7 @@
 
 #[doc(hidden)]
 pub mod calls;
+mod casts;
 #[allow(unsafe_code)]
 mod driver;
 #[doc(hidden)]

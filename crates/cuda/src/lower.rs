@@ -1,10 +1,13 @@
 //! From plans to launches.
 
 use crate::calls;
+use crate::casts::Casts;
 use crate::launch::{Kernel, Launch, Launches, Shape, Word, Work};
+use crate::product::Rounding;
 use crate::source::{Printed, Sums, WORDS, entry, stored, sum_bytes, summed};
 use rustc_hash::FxHashMap;
 use wengert_compiler::plan::{Placed, PlacedLoop, Plan, Read};
+use wengert_compiler::program::Precision;
 use wengert_core::location::Line;
 use wengert_core::primitive::{Attrs, Primitive, Spec};
 use wengert_core::{DType, Error, ErrorKind, Tensor};
@@ -44,6 +47,8 @@ struct Group {
 pub struct Lowering {
     /// What was made so far.
     pub launches: Launches,
+    /// How factors of f32 are rounded.
+    pub rounding: Rounding,
     /// The compute capability of the device, such as 90.
     pub capability: usize,
     numbers: FxHashMap<Kernel, usize>,
@@ -57,6 +62,8 @@ pub struct Lowering {
     step: usize,
     /// The regions of constants that are all zeros.
     zeros: Vec<usize>,
+    /// Conversions that calls make themselves.
+    casts: Casts,
     /// Where the regions of the current plan lie.
     frame: Option<Vec<Span>>,
 }
@@ -67,6 +74,7 @@ pub fn lower(plan: &Plan, capability: usize) -> Result<(Launches, Vec<Tensor>, u
     let more = 1 + plan.inputs + plan.constants.len() + outputs;
     let mut lowering = Lowering {
         launches: Launches { arena: plan.arena, ..Launches::default() },
+        rounding: if plan.precision == Precision::Tf32 { Rounding::Tf32 } else { Rounding::None },
         capability,
         numbers: FxHashMap::default(),
         constants: Vec::new(),
@@ -78,12 +86,15 @@ pub fn lower(plan: &Plan, capability: usize) -> Result<(Launches, Vec<Tensor>, u
             .filter(|number| is_zero(&plan.constants[*number]))
             .map(|n| 1 + plan.inputs + n)
             .collect(),
+        casts: Casts::of(&plan.steps),
         frame: None,
     };
     let mut number = 0;
     while let Some(step) = plan.steps.get(number) {
         lowering.step = number;
-        let small = plan.steps[number..].iter().take_while(|step| calls::team::is_small(step)).count();
+        let has_casts = |number: usize| lowering.casts.dropped.iter().any(|(step, _)| *step == number);
+        let steps = plan.steps[number..].iter().enumerate();
+        let small = steps.take_while(|(at, step)| calls::team::is_small(step) && !has_casts(number + at)).count();
         if small > 1 && calls::team::run(&mut lowering, &plan.steps[number..number + small]) {
             number += small;
             continue;
@@ -98,7 +109,17 @@ impl Lowering {
     fn step(&mut self, step: &Placed) -> Result<(), Error> {
         self.scratch = 0;
         match step {
-            Placed::Loops(loops) => self.loops(loops),
+            Placed::Loops(loops) => {
+                let is_dropped =
+                    |number: usize| self.frame.is_none() && self.casts.dropped.contains(&(self.step, number));
+                let kept: Vec<&PlacedLoop> = loops
+                    .iter()
+                    .enumerate()
+                    .filter(|(number, _)| !is_dropped(*number))
+                    .map(|(_, placed)| placed)
+                    .collect();
+                self.loops(&kept)
+            }
             Placed::Copy { read, write } => {
                 let write = self.at(*write);
                 self.copy(read, write)
@@ -112,7 +133,7 @@ impl Lowering {
             }
             Placed::Call { op, attrs, reads, writes, line, then, .. } => {
                 self.call(&Call { op: *op, attrs, reads, writes }).map_err(|error| of_line(error, *line))?;
-                then.iter().try_for_each(|loops| self.loops(loops))
+                then.iter().try_for_each(|loops| self.loops(&loops.iter().collect::<Vec<_>>()))
             }
         }
     }
@@ -156,6 +177,11 @@ impl Lowering {
         }
     }
 
+    /// The memory of bf16 in which the first output of this step's call is stored, instead of its own.
+    pub fn narrow_result(&self) -> Option<Span> {
+        self.frame.is_none().then(|| self.casts.results.get(&self.step).copied()).flatten()
+    }
+
     /// Whether all elements of an operand are known to be 0.
     pub fn is_zero(&self, read: &Read) -> bool {
         self.zeros.contains(&self.at(read.span).region)
@@ -186,7 +212,7 @@ impl Lowering {
     }
 
     /// Loops that do not depend on each other; those of the same text are one launch.
-    fn loops(&mut self, loops: &[PlacedLoop]) -> Result<(), Error> {
+    fn loops(&mut self, loops: &[&PlacedLoop]) -> Result<(), Error> {
         let mut groups: Vec<Group> = Vec::new();
         for PlacedLoop { body, reads, writes, .. } in loops {
             if body.elements() == 0 {

@@ -148,6 +148,9 @@ pub const TARGET: Target = Target {
     large_call: f64::INFINITY,
     most_parts: 132,
     least_rows: 1,
+    widens: true,
+    // Every row is read before it is written.
+    overwriting: &[("softmax_cross_entropy_gradient", 0)],
     ..Target::CPU
 };
 

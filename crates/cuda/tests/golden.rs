@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use wengert::backend::{Backend, Plan, Runner, Target};
 use wengert::prelude::*;
-use wengert_bench::workloads::{Size, all};
+use wengert_bench::workloads::{Size, all, named};
 use wengert_cuda::calls::TEXTS;
 use wengert_cuda::launch::{Launches, Work};
 use wengert_cuda::lower::lower;
@@ -56,10 +56,12 @@ fn shown(launches: &Launches) -> String {
 #[test]
 fn kernels_of_the_workloads() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    for workload in all(Size::Full) {
-        let file = folder.join(format!("{}.cu", workload.name));
+    let strict = all(Size::Full).into_iter().map(|workload| (workload.name, workload, Precision::Strict));
+    let narrow = named("gpt", Size::Full).map(|workload| ("gpt_bf16", workload, Precision::Bf16));
+    for (name, workload, precision) in strict.chain(narrow) {
+        let file = folder.join(format!("{name}.cu"));
         let kept = Arc::new(Mutex::new(None));
-        let mut steps = workload.compiled(None, Arc::new(Recorder(kept.clone())));
+        let mut steps = workload.placed(None, Arc::new(Recorder(kept.clone())), Device::Cpu, precision);
         let error = catch(|| steps.step()).unwrap_err();
         assert_eq!(error.operation(), "record", "{error}");
         let text = shown(kept.lock().unwrap().as_ref().expect("a plan was made"));

@@ -47,9 +47,9 @@ pub use transform::{
     hessian, hvp, jacfwd, jacobian, jacrev, jet, laplacian, linearize, reversible, stop_gradient, vhp,
 };
 pub use wengert_compiler::{
-    Compiled, CompiledStep, Count, Debugger, Loaded, PlanSummary, Run, RunStep, SignatureSummary, Statistics, Tradeoff,
-    WorkspacePiece, compile, compile_step, cond, fori, fori_with, log_compilations, program, scan, scan_reverse,
-    scan_times, scan_times_with, scan_with, switch, while_loop, while_loop_with,
+    Compiled, CompiledStep, Count, Debugger, Loaded, PlanSummary, Precision, Run, RunStep, SignatureSummary,
+    Statistics, Tradeoff, WorkspacePiece, compile, compile_step, cond, fori, fori_with, log_compilations, program,
+    scan, scan_reverse, scan_times, scan_times_with, scan_with, switch, while_loop, while_loop_with,
 };
 pub use wengert_core::{
     AnyAxis, Arange, Axes, DType, Error, ErrorKind, Line, Nested, Operand, Over, Pullback, Scalar, Shape, Steps,

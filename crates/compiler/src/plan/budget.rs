@@ -187,7 +187,7 @@ struct Usage {
 
 impl Usage {
     fn of(program: &Program, updates: &[Option<usize>], target: &Target) -> Usage {
-        let views = Views::new(program);
+        let views = Views::new(program, target);
         let mut steps = lower::lower(program, &views, fuse::fuse(program, &views, updates, target), target);
         let regions = Regions::new(program, updates.to_vec());
         let buffers = buffers::plan(program, &views, &mut steps, &regions, target.alignment);

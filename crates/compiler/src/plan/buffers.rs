@@ -4,7 +4,7 @@
 //! to the caller's memory, and updates over the old values.
 
 use super::placement::Placement;
-use super::steps::{LoopStep, Step};
+use super::steps::{Call, LoopStep, Step};
 use super::views::Views;
 use crate::program::{Program, Var};
 use wengert_kernels::memory::Span;
@@ -145,10 +145,13 @@ fn is_updated(program: &Program, steps: &[Step], times: &Times, new: Var, old: V
 }
 
 /// Whether a step that reads `old` and computes `new` can do so in place: only the loop that computes `new` reads `old`, once and with the
-/// same layout, and no call does.
+/// same layout, and no call does, except one that may overwrite it.
 fn overwrites(step: &Step, new: Var, old: Var) -> bool {
-    if step.call().is_some_and(|call| call.operands.iter().any(|operand| operand.base == old)) {
-        return false;
+    let operands = step.call().into_iter().flat_map(|call| &call.operands).filter(|operand| operand.base == old);
+    match operands.count() {
+        0 => {}
+        1 => return step.call().is_some_and(|call| call_overwrites(call, new, old)),
+        _ => return false,
     }
     let loops = step.loops();
     let reads = |one: &LoopStep| one.operands.iter().filter(|operand| **operand == old).count();
@@ -159,6 +162,13 @@ fn overwrites(step: &Step, new: Var, old: Var) -> bool {
     let operand = writer.operands.iter().position(|operand| *operand == old).expect("it is read");
     let output = writer.outputs.iter().position(|output| *output == new).expect("it is written");
     writer.body.operands[operand].is_whole() && writer.body.writes_elements(output)
+}
+
+/// Whether a call writes its first output over this operand.
+fn call_overwrites(call: &Call, new: Var, old: Var) -> bool {
+    let Some(operand) = call.overwrites.map(|place| &call.operands[place]) else { return false };
+    let is_whole = operand.layout.is_contiguous() && operand.layout.offset == 0;
+    operand.base == old && is_whole && call.outputs[0].0 == new && call.then.is_none()
 }
 
 /// Marks the loop outputs that overwrite operands.
@@ -206,9 +216,8 @@ impl Arena {
                 };
                 arena.pieces[piece].last = arena.pieces[piece].last.max(last);
                 arena.of[var.index()] = Some(piece);
-                if over.is_some() {
-                    let mut loops = step.loops_mut().iter_mut();
-                    let writer = loops.find(|one| one.outputs.contains(&var)).expect("a loop overwrites");
+                let mut loops = step.loops_mut().iter_mut();
+                if let Some(writer) = loops.find(|one| over.is_some() && one.outputs.contains(&var)) {
                     let output = writer.outputs.iter().position(|output| *output == var).expect("its own output");
                     writer.body.outputs[output].in_place = true;
                 }

@@ -4,6 +4,7 @@ use super::loops::PlacedLoop;
 use crate::Tensor;
 use crate::location::Line;
 use crate::primitive::{Attrs, Layout, Primitive, Spec};
+use crate::program::Precision;
 use wengert_kernels::memory::Span;
 
 /// A program that was fused and laid out in memory; a [`Backend`](super::Backend) turns it into a [`Runner`](super::Runner).
@@ -21,6 +22,8 @@ pub struct Plan<L = Vec<PlacedLoop>> {
     pub updates: Vec<Option<usize>>,
     /// The size of the workspace in bytes.
     pub arena: usize,
+    /// How many digits products may keep.
+    pub precision: Precision,
 }
 
 /// A step with the bytes that it reads and writes.
@@ -157,8 +160,15 @@ pub(super) struct Scratch {
 impl<L> Plan<L> {
     /// The same plan with its loops mapped by `f`.
     pub fn map<M>(self, f: &mut dyn FnMut(L, Option<Led>) -> M) -> Plan<M> {
-        let Plan { steps, inputs, constants, updates, arena } = self;
-        Plan { steps: steps.into_iter().map(|step| step.map(f)).collect(), inputs, constants, updates, arena }
+        let Plan { steps, inputs, constants, updates, arena, precision } = self;
+        Plan {
+            steps: steps.into_iter().map(|step| step.map(f)).collect(),
+            inputs,
+            constants,
+            updates,
+            arena,
+            precision,
+        }
     }
 
     /// The depth of nested plans below this one.

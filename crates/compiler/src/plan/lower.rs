@@ -40,7 +40,7 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion, target: &T
     let Fusion { kernels, roles } = fusion;
     let step = |kernel| match kernel {
         Kernel::Call(number) => {
-            let call = call(program, views, number);
+            let call = call(program, views, number, target);
             match call.op.control().and_then(|control| control.flow(&call.attrs)) {
                 Some(flow) => flow_step(call, flow.downcast_ref().expect("a flow"), target),
                 None => Step::Call(call),
@@ -49,7 +49,7 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion, target: &T
         Kernel::Loop(group) => Step::Loops(vec![Lowering::new(program, views, &roles, &group).run(&escapes)]),
         Kernel::Followed(number, group) => {
             let then = Some(Box::new(Lowering::new(program, views, &roles, &group).run(&escapes)));
-            Step::Call(Call { then, ..call(program, views, number) })
+            Step::Call(Call { then, ..call(program, views, number, target) })
         }
     };
     together(kernels.into_iter().map(step), target.most_together)
@@ -85,10 +85,13 @@ fn flow_step(call: Call, flow: &Flow, target: &Target) -> Step {
     Step::Flow { call, flow, gathered }
 }
 
-fn call(program: &Program, views: &Views, number: usize) -> Call {
+fn call(program: &Program, views: &Views, number: usize, target: &Target) -> Call {
     let equation = &program.equations()[number];
     let operand = |var: &Var| Operand {
-        base: views.base(*var),
+        // Only loops read widened numbers.
+        base: Some(views.base(*var))
+            .filter(|base| program.spec(*base).dtype == program.spec(*var).dtype)
+            .expect("a view"),
         spec: program.spec(*var).clone(),
         layout: views.layout(*var).clone(),
     };
@@ -100,6 +103,11 @@ fn call(program: &Program, views: &Views, number: usize) -> Call {
         line: equation.line,
         equation: number,
         then: None,
+        overwrites: target
+            .overwriting
+            .iter()
+            .find(|(name, _)| *name == equation.op.name())
+            .map(|(_, operand)| *operand),
     }
 }
 
@@ -193,7 +201,7 @@ impl<'a> Lowering<'a> {
         }
         let layout = self.views.layout(var);
         let access = Access {
-            dtype: self.program.spec(var).dtype,
+            dtype: self.program.spec(base).dtype,
             offset: layout.offset,
             shape: layout.shape.iter().copied().collect(),
             strides: layout.strides.iter().copied().collect(),

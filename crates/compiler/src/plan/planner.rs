@@ -7,13 +7,13 @@ use super::steps::{Call, LoopStep, Operand, Step};
 use super::views::Views;
 use super::{Placed, Plan, Read, Target, fuse};
 use crate::primitive::{Layout, Spec};
-use crate::program::{Program, Var};
+use crate::program::{Precision, Program, Var};
 use wengert_kernels::memory::Span;
 
 impl Plan {
     /// Fuses and lays out a program; output `i` overwrites input `updates[i]`, if there is one.
     pub fn new(program: &Program, updates: Vec<Option<usize>>, target: &Target) -> Plan {
-        let views = Views::new(program);
+        let views = Views::new(program, target);
         let fusion = fuse::fuse(program, &views, &updates, target);
         let mut steps = lower::lower(program, &views, fusion, target);
         let regions = Regions::new(program, updates);
@@ -38,7 +38,7 @@ impl Plan {
         };
         let place = |(number, step): (usize, Step)| match step {
             Step::Loops(loops) => Placed::Loops(loops.into_iter().map(placed).collect()),
-            Step::Call(Call { op, attrs, operands, outputs, line, equation, then }) => {
+            Step::Call(Call { op, attrs, operands, outputs, line, equation, then, .. }) => {
                 let then = then.map(|one| Box::new(vec![placed(*one)]));
                 Placed::Call { op, attrs, reads: reads(operands), writes: writes(outputs), line, equation, then }
             }
@@ -81,6 +81,13 @@ impl Plan {
         }
         steps.splice(0..0, first);
         let constants = program.captures().iter().map(|(_, tensor)| tensor.plain().contiguous()).collect();
-        Plan { steps, inputs: program.inputs().len(), constants, updates: regions.updates, arena }
+        Plan {
+            steps,
+            inputs: program.inputs().len(),
+            constants,
+            updates: regions.updates,
+            arena,
+            precision: Precision::Strict,
+        }
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Call {
     pub equation: usize,
     /// A loop over its result.
     pub then: Option<Box<LoopStep>>,
+    /// The operand that its first output may overwrite.
+    pub overwrites: Option<usize>,
 }
 
 /// An operand of a call: a view of a variable's memory.

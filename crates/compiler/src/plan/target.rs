@@ -25,6 +25,10 @@ pub struct Target {
     pub most_parts: usize,
     /// Minimum number of rows per part of a scan.
     pub least_rows: usize,
+    /// Whether loops read numbers of 16 bits where the program widens them, instead of storing wide ones.
+    pub widens: bool,
+    /// Operations whose first output may be written over an operand of the same size that nothing reads afterwards, and which operand.
+    pub overwriting: &'static [(&'static str, usize)],
     /// The cost of reading or writing a byte, in floating-point operations.
     pub flops_per_byte: f64,
 }
@@ -47,6 +51,8 @@ impl Target {
         most_parts: 16,
         // As many as a product keeps in registers at a time.
         least_rows: 16,
+        widens: false,
+        overwriting: &[],
         flops_per_byte: 8.0,
     };
 }

@@ -1,8 +1,11 @@
 //! Where variables are stored: in their own memory, or as a view of another variable.
 
-use crate::ground::items::BARRIER;
+use super::Target;
+use crate::DType;
+use crate::ground::items::{BARRIER, CAST};
 use crate::primitive::Layout;
-use crate::program::{Program, Var};
+use crate::program::{Equation, Program, Var};
+use smallvec::SmallVec;
 
 /// The memory of every variable.
 pub(super) struct Views {
@@ -11,18 +14,53 @@ pub(super) struct Views {
     apart: Vec<bool>,
 }
 
+/// Whether an equation converts 16 bits to f32, as every loop does when it reads them.
+fn is_widening(program: &Program, equation: &Equation) -> bool {
+    let [from, to] = [equation.inputs[0], equation.outputs[0]].map(|var| program.spec(var).dtype);
+    equation.op.is(CAST) && matches!(from, DType::BF16 | DType::F16) && to == DType::F32
+}
+
+/// For each variable, whether only loops read it, directly or as a view.
+fn read_in_loops(program: &Program) -> Vec<bool> {
+    let mut found = vec![true; program.variables()];
+    program.outputs().iter().for_each(|output| found[output.index()] = false);
+    for equation in program.equations().iter().rev() {
+        let dtypes: SmallVec<[DType; 4]> = equation.inputs.iter().map(|var| program.spec(*var).dtype).collect();
+        let is_read_well = match equation.outputs[..] {
+            [output] => {
+                let layout =
+                    Layout::contiguous(program.spec(equation.inputs.first().copied().unwrap_or(output)).shape.clone());
+                let is_view = equation.inputs.len() == 1
+                    && equation.op.view(&equation.attrs, &layout, program.spec(output)).is_some();
+                let is_lane =
+                    equation.op.lowered().lane(&equation.attrs, &dtypes, program.spec(output).dtype).is_some();
+                is_lane || (is_view && found[output.index()])
+            }
+            _ => false,
+        };
+        if !is_read_well {
+            equation.inputs.iter().for_each(|input| found[input.index()] = false);
+        }
+    }
+    found
+}
+
 impl Views {
-    pub fn new(program: &Program) -> Views {
+    pub fn new(program: &Program, target: &Target) -> Views {
         let own = |index: usize| {
             let var = Var::new(index);
             (var, Layout::contiguous(program.spec(var).shape.clone()))
         };
         let mut views: Vec<(Var, Layout)> = (0..program.variables()).map(own).collect();
         let mut apart = vec![false; program.variables()];
+        let in_loops = if target.widens { read_in_loops(program) } else { Vec::new() };
         for equation in program.equations() {
             if let ([x], [y]) = (&equation.inputs[..], &equation.outputs[..]) {
                 let (base, layout) = &views[x.index()];
-                if let Some(layout) = equation.op.view(&equation.attrs, layout, program.spec(*y)) {
+                if target.widens && in_loops[y.index()] && is_widening(program, equation) {
+                    views[y.index()] = (*base, layout.clone());
+                    apart[y.index()] = apart[x.index()];
+                } else if let Some(layout) = equation.op.view(&equation.attrs, layout, program.spec(*y)) {
                     views[y.index()] = (*base, layout);
                     apart[y.index()] = apart[x.index()] || equation.op.is(BARRIER);
                 }

@@ -10,6 +10,7 @@ mod evaluate;
 mod file;
 mod parse;
 mod passes;
+mod precision;
 mod print;
 mod renumber;
 mod residuals;
@@ -31,6 +32,7 @@ pub use file::File;
 #[doc(hidden)]
 pub use passes::{Again, Reads, insert};
 pub use passes::{Equality, PASSES, Pass, Rule};
+pub use precision::Precision;
 #[doc(hidden)]
 pub use split::split_by;
 pub use split::{Residual, Split, split};

@@ -17,7 +17,7 @@ use crate::Tree;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::plan::{Place, PlanSummary};
-use crate::program::{Program, Split};
+use crate::program::{Precision, Program, Split};
 use staged::{Cache, Pair, Staged};
 use std::sync::Arc;
 
@@ -206,6 +206,22 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
         self.cache.planning.budget = Some(bytes);
+        self
+    }
+
+    /// How many digits products and attention keep in programs of f32: the operands are cast in the program, gradients are those of the casts,
+    /// and all sums are in f32. Call it before the function is differentiated or called.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.matmul(x)).precision(Precision::Bf16);
+    /// let x = Tensor::from([[1.0f32, 2.0], [3.0, 1.0 + 1.0 / 1024.0]]);
+    /// assert_eq!(f.call(&x).to_vec::<f32>(), [7.0, 4.0, 6.0, 7.0]);
+    /// assert!(f.program(&x).to_string().contains("cast[dtype=bf16]"));
+    /// ```
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.cache.planning.precision = precision;
         self
     }
 

@@ -9,7 +9,7 @@ use crate::error::OrRaise;
 use crate::location::Line;
 use crate::plan::{Backend, Cpu, Input, Plan, PlanSummary, Runner, within};
 use crate::primitive::Spec;
-use crate::program::{Program, ProgramAttr, Split, hoisted, recaptured, stage};
+use crate::program::{Precision, Program, ProgramAttr, Split, hoisted, recaptured, stage};
 use crate::tensor::Value;
 use crate::tree::difference;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
@@ -200,13 +200,14 @@ impl Code {
         let start = Instant::now();
         let (target, updates) = (self.planning.backend.target(), self.updates.clone());
         let before = self.body.optimised();
-        let (program, plan) = match self.planning.budget {
+        let (program, mut plan) = match self.planning.budget {
             None => {
                 let plan = Plan::new(&before, updates, &target);
                 (before.clone(), plan)
             }
             Some(budget) => within(before.clone(), updates, budget, &target)?,
         };
+        plan.precision = self.planning.precision;
         let summary = plan.summary(&program).from_program(before);
         let runner = self.planning.backend.runner(plan)?;
         let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
@@ -380,6 +381,8 @@ pub(super) fn within_memory<T>(run: impl FnOnce() -> Result<T, Error>) -> Result
 pub(super) struct Planning {
     /// The maximum number of bytes of a plan.
     pub budget: Option<usize>,
+    /// How many digits products keep.
+    pub precision: Precision,
     /// The backend that runs it.
     pub backend: Arc<dyn Backend>,
 }
@@ -404,7 +407,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
             staged: Mutex::default(),
             limit: KEPT,
             checks: twice::is_asked(),
-            planning: Planning { budget: None, backend: Arc::new(Cpu) },
+            planning: Planning { budget: None, precision: Precision::Strict, backend: Arc::new(Cpu) },
             history: Mutex::default(),
         }
     }
@@ -486,6 +489,7 @@ fn trace<S: Tree, Y: Tree>(
         state.leaves().into_iter().chain(output.leaves()).cloned().collect()
     });
     let (state, output) = trees.expect("the function has been traced");
+    let program = program.at_precision(planning.precision);
     let structures = [state.structure(), output.structure()].map(Structure);
     let names = state.named_leaves().into_iter().map(|(name, _)| name).collect();
     let code = Code::new(signature, program, names, structures, planning, Record::new(line, start));

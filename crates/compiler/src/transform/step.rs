@@ -6,7 +6,7 @@ use crate::autograd::modes::records_tape;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::plan::{Place, PlanSummary};
-use crate::program::Program;
+use crate::program::{Precision, Program};
 use crate::{Error, ErrorKind, Tensor, Tree};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -125,6 +125,13 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
         self.cache.planning.budget = Some(bytes);
+        self
+    }
+
+    /// How many digits products and attention keep, like [`Compiled::precision`](super::Compiled::precision); parameters keep theirs.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.cache.planning.precision = precision;
         self
     }
 

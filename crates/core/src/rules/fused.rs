@@ -6,6 +6,7 @@
 
 use super::align_batch;
 use crate::bind::bind;
+use crate::error::OrRaise;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Expression, Gradient, Gradients, Lower, Mask, Out, Outputs,
     Primitive, Rule, Saves, Spec, SpecRef, Specs, View, evaluate, streaming_cost,
@@ -150,12 +151,14 @@ fn expanded<F: Fused>(
         let all = F::expand(attrs, &all);
         return outputs.iter().map(|&position| all[position].clone()).collect();
     };
+    let specs: SmallVec<[SpecRef<'_>; 4]> = all.iter().map(|tensor| tensor.value.spec_ref()).collect();
+    let made = F::infer(attrs, &specs).or_raise();
     let wide: Vec<Tensor> = all
         .iter()
         .map(|tensor| if tensor.dtype() == half { tensor.cast(DType::F32) } else { tensor.clone() })
         .collect();
     let all = F::expand(attrs, &wide);
-    outputs.iter().map(|&position| all[position].cast(half)).collect()
+    outputs.iter().map(|&position| all[position].cast(made[position].dtype)).collect()
 }
 
 impl<F: Fused> Primitive for FusedOp<F> {

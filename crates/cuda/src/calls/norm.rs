@@ -26,7 +26,9 @@ pub fn forward(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let mut operands = spans.iter().copied();
     let (x, w) = (operands.next(), operands.by_ref().take(usize::from(has("weight"))).next());
     let b = operands.next();
-    let outs: Vec<_> = call.writes.iter().map(|(span, _)| lowering.at(*span)).collect();
+    let mut outs: Vec<_> = call.writes.iter().map(|(span, _)| lowering.at(*span)).collect();
+    let narrow = lowering.narrow_result();
+    outs[0] = narrow.unwrap_or(outs[0]);
     let centered = call.op.name() == "layer_norm";
     let (m, r) = (centered.then(|| outs[1]), outs[outs.len() - 1]);
     let dtype = call.reads[0].spec.dtype;
@@ -34,6 +36,8 @@ pub fn forward(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
         .set("T", stored(dtype))
         .set("COMPUTE", held(dtype))
         .set("STAT", stored(dtype))
+        .set("RESULT", if narrow.is_some() { "bf16" } else { stored(dtype) })
+        .set("SLOPE", stored(dtype))
         .set("ROWS", rows)
         .set("COLS", cols)
         .set("EPSILON", format!("{:?}", call.attrs.real("epsilon")))
@@ -57,6 +61,7 @@ pub fn gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let (rows, cols) = rows(&call.reads[0]);
     let has = |name: &str| call.attrs.int(name) != 0;
     let spans = call.reads.iter().map(|read| lowering.contiguous(read)).collect::<Result<Vec<_>, _>>()?;
+    let cotangent = call.reads[spans.len() - 1].spec.dtype;
     let centered = call.op.name() == "layer_norm_gradient";
     let (x, w) = (spans[0], has("weight").then(|| spans[1]));
     let (m, r, dy) = (centered.then(|| spans[spans.len() - 3]), spans[spans.len() - 2], spans[spans.len() - 1]);
@@ -76,6 +81,8 @@ pub fn gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
         .set("T", stored(dtype))
         .set("COMPUTE", held(dtype))
         .set("STAT", stored(dtype))
+        .set("RESULT", stored(dtype))
+        .set("SLOPE", stored(cotangent))
         .set("ROWS", rows)
         .set("COLS", cols)
         .set("EPSILON", 0)
@@ -87,7 +94,8 @@ pub fn gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let text = macros.before(TEXT);
     let threads = if row <= 4096 || cols <= 4096 { 256 } else { 512 };
     let is_long = row > 32768;
-    let shared = if is_long { 0 } else { 6 * together * cols * dtype.size() };
+    let stages = 3 * together * cols * (dtype.size() + cotangent.size());
+    let shared = if is_long { 0 } else { stages.max(together * cols * size) };
     let shape = Shape { shared: shared as u32, ..Shape::line(parts, threads) };
     let arguments = addresses(&[Some(x), w, m, Some(r), Some(dy), Some(dx), Some(scratch)]);
     lowering.launch("norm_gradient", text.clone(), shape, arguments);

@@ -3,7 +3,7 @@
 use super::tiled;
 use crate::launch::Work;
 use crate::lower::{Call, Lowering, missing};
-use crate::product::{Matrix, Product, Rounding, WORKSPACE};
+use crate::product::{Matrix, Product, WORKSPACE};
 use wengert_compiler::plan::Read;
 use wengert_core::Error;
 use wengert_core::primitive::Spec;
@@ -48,7 +48,7 @@ fn product(
         return Err(missing("a sum over an axis of length 0 has no kernel for this device".to_string()));
     }
     let (c, workspace) = (lowering.at(*c), Span::default());
-    let rounding = Rounding::None;
+    let rounding = lowering.rounding;
     let product = Product { dtype, batch, rows, cols, inner, a, b, c, bias, rounding, workspace };
     match tiled::is_better(&product) {
         true => tiled::launch(lowering, &product),

@@ -8,6 +8,7 @@
 //   T         type of x, w, b, y and their gradients: float, double or bf16
 //   COMPUTE   type to compute with: float, or double where T is double
 //   STAT      type of m and r in memory
+//   RESULT    type of y, SLOPE type of dy: T, or bf16 where T is float
 //   ROWS, COLS; EPSILON, a number; CENTERED, HAS_WEIGHT, HAS_BIAS: 0 or 1
 //   ALIGN     bytes, a power of two that divides every address given (16 for whole buffers; sizeof(T) is always right)
 //   PARTS     blocks of norm_gradient; any number from 1 on is right (norm_rows does not look at it)
@@ -18,7 +19,7 @@
 //   else: grid ROWS, block 256 where COLS <= 4096, 512 where COLS <= 16384, 1024 above.
 // norm_gradient(x, w, m, r, dy, dx, scratch): grid PARTS. Let n = COLS * sizeof(COMPUTE).
 //   block: 256 where n <= 4096 or COLS <= 4096, else 512.
-//   bytes of dynamic shared memory: 6 * G * COLS * sizeof(T), with G = 8 where n <= 4096 (a warp per row) and 1 above (a block per row);
+//   bytes of dynamic shared memory: 3 * G * COLS * (sizeof(T) + sizeof(SLOPE)), and no less than G * COLS * sizeof(COMPUTE), with G = 8 where n <= 4096 (a warp per row) and 1 above (a block per row);
 //   0 where n > 32768. That is at most 196608.
 //   PARTS: the processors (132), twice as many where n > 4096 and COLS <= 2048; but not more than ceil(ROWS / G).
 //   scratch: COMPUTE [HAS_WEIGHT + HAS_BIAS][PARTS][COLS], sums of dw, then of db.
@@ -50,7 +51,7 @@ template <int COUNT> DEVICE COMPUTE fold(COMPUTE x) {
     else return fold_block<Sum>(x, (COMPUTE)0);
 }
 
-KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, T *y, STAT *m, STAT *r) {
+KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, RESULT *y, STAT *m, STAT *r) {
     constexpr int WIDTH = width_for(LANES), PACKS = COLS / WIDTH, ROUNDS = (PACKS + LANES - 1) / LANES;
     // Rows too long for registers are read once for every pass.
     constexpr bool KEEP = COLS * sizeof(T) <= 128 * LANES;
@@ -58,7 +59,8 @@ KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, T *y, STAT *m, STA
     int lane = threadIdx.x % LANES, row = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
     if (row >= ROWS) return;
     const Values *source = (const Values *)(x + (i64)row * COLS);
-    Values *target = (Values *)(y + (i64)row * COLS);
+    typedef Pack<RESULT, WIDTH> Results;
+    Results *target = (Results *)(y + (i64)row * COLS);
 
     Values kept[KEEP ? ROUNDS : 1];
     if constexpr (KEEP) {
@@ -101,7 +103,8 @@ KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, T *y, STAT *m, STA
     for (int i = 0; i < ROUNDS; i++) {
         int pack = lane + i * LANES;
         if (pack >= PACKS) break;
-        Values a = values(i), weight, bias, result;
+        Values a = values(i), weight, bias;
+        Results result;
         if constexpr (HAS_WEIGHT) weight = ((const Values *)w)[pack];
         if constexpr (HAS_BIAS) bias = ((const Values *)b)[pack];
 #pragma unroll
@@ -174,7 +177,7 @@ template <int ROUNDS, int WIDTH> DEVICE void sum_groups(const COMPUTE (&sums)[RO
     }
 }
 
-KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, const STAT *r, const T *dy, T *dx, COMPUTE *scratch) {
+KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, const STAT *r, const SLOPE *dy, T *dx, COMPUTE *scratch) {
 #ifdef SHIM
     char *memory = shim_dynamic;
 #else
@@ -184,6 +187,7 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
     constexpr bool SUM_W = FITS && HAS_WEIGHT, SUM_B = FITS && HAS_BIAS;
     constexpr int STEP = PARTS * GROUPS;
     typedef Pack<T, WIDTH> Values;
+    typedef Pack<SLOPE, WIDTH> Slopes;
     int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
 
     COMPUTE sum_w[SUM_W ? ROUNDS : 1][WIDTH] = {}, sum_b[SUM_B ? ROUNDS : 1][WIDTH] = {};
@@ -194,7 +198,10 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
             if (lane + i * LANES < PACKS) weights[i] = ((const Values *)w)[lane + i * LANES];
     }
     // Rows of x and dy come into shared memory some rows ahead. A thread reads only what it copied itself.
-    auto stage = [&](int number) -> Values * { return (Values *)memory + (number * GROUPS + group) * (2 * PACKS); };
+    auto stage = [&](int number) -> Values * { return (Values *)memory + (number * GROUPS + group) * PACKS; };
+    auto slope_stage = [&](int number) -> Slopes * {
+        return (Slopes *)((Values *)memory + STAGES * GROUPS * PACKS) + (number * GROUPS + group) * PACKS;
+    };
     auto fetch = [&](int row, int number) -> void {
         if constexpr (FITS) {
             if (row < ROWS) {
@@ -204,7 +211,7 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
                     int pack = lane + i * LANES;
                     if (pack >= PACKS) break;
                     copy_ahead(stage(number) + pack, (const Values *)(x + start) + pack);
-                    copy_ahead(stage(number) + PACKS + pack, (const Values *)(dy + start) + pack);
+                    copy_ahead(slope_stage(number) + pack, (const Slopes *)(dy + start) + pack);
                 }
             }
             end_copies();
@@ -225,11 +232,12 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
         i64 start = (i64)row * COLS;
         COMPUTE rate = next_rate, shift = next_shift;
         fetch_statistics(row + STEP);
-        const Values *source = (const Values *)(x + start), *slopes = (const Values *)(dy + start);
+        const Values *source = (const Values *)(x + start);
+        const Slopes *slopes = (const Slopes *)(dy + start);
         if constexpr (FITS) {
             fetch(row + (STAGES - 1) * STEP, number == 0 ? STAGES - 1 : number - 1);
             wait_copies<STAGES - 1>();
-            source = stage(number), slopes = source + PACKS;
+            source = stage(number), slopes = slope_stage(number);
             number = number == STAGES - 1 ? 0 : number + 1;
         }
         COMPUTE mean_h = 0, mean_hu = 0;
@@ -237,7 +245,8 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
         for (int i = 0; i < ROUNDS; i++) {
             int pack = lane + i * LANES;
             if (pack >= PACKS) break;
-            Values a = source[pack], slope = slopes[pack], weight;
+            Values a = source[pack], weight;
+            Slopes slope = slopes[pack];
             if constexpr (HAS_WEIGHT) weight = KEEP_WEIGHT ? weights[KEEP_WEIGHT ? i : 0] : ((const Values *)w)[pack];
 #pragma unroll
             for (int j = 0; j < WIDTH; j++) {
@@ -255,7 +264,8 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
         for (int i = 0; i < ROUNDS; i++) {
             int pack = lane + i * LANES;
             if (pack >= PACKS) break;
-            Values a = source[pack], slope = slopes[pack], weight, result;
+            Values a = source[pack], weight, result;
+            Slopes slope = slopes[pack];
             if constexpr (HAS_WEIGHT) weight = KEEP_WEIGHT ? weights[KEEP_WEIGHT ? i : 0] : ((const Values *)w)[pack];
 #pragma unroll
             for (int j = 0; j < WIDTH; j++) {
@@ -271,7 +281,7 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
     if constexpr (SUM_B) sum_groups(sum_b, (COMPUTE *)memory, scratch + ((i64)HAS_WEIGHT * PARTS + blockIdx.x) * COLS);
 }
 
-KERNEL(256) norm_gradient_columns(const T *x, const STAT *m, const STAT *r, const T *dy, COMPUTE *scratch) {
+KERNEL(256) norm_gradient_columns(const T *x, const STAT *m, const STAT *r, const SLOPE *dy, COMPUTE *scratch) {
     int c = blockIdx.x * 256 + threadIdx.x;
     if (c >= COLS) return;
     COMPUTE sum_w = 0, sum_b = 0;

@@ -145,7 +145,7 @@ fn form(body: &Loop, alone: bool) -> Form {
     let tiles = groups.div_ceil(across);
     // Every thread adds some rows before parts are added to each other.
     let most = if alone { 1 } else { (rows * across).div_ceil(8 * THREADS).max(1) };
-    Form::Columns { across, parts: (MOST_BLOCKS / 2).div_ceil(tiles).min(most) }
+    Form::Columns { across, parts: MOST_BLOCKS.div_ceil(tiles).min(most) }
 }
 
 /// The number of elements that a thread handles at a time.
@@ -161,7 +161,17 @@ fn width(body: &Loop, form: Form, is_aligned: &dyn Fn(usize) -> bool) -> usize {
         Form::Columns { .. } => body.cols.is_multiple_of(4),
         Form::Rows { .. } => false,
     };
-    if is_wide && fits { 4 } else { 1 }
+    if !is_wide || !fits {
+        return 1;
+    }
+    // Numbers of 16 bits fill a load by eights, where all others come by eights as well.
+    let is_narrow = |dtype: DType| matches!(dtype, DType::BF16 | DType::F16);
+    let reads = || body.operands.iter().filter(|access| reading(access, 8) != Reading::Splat);
+    let by_eights = reads().all(|access| reading(access, 8) != Reading::Apart || reading(access, 4) == Reading::Apart)
+        && (form == Form::Flat || body.cols.is_multiple_of(8))
+        && body.outputs.iter().all(|output| is_narrow(output.dtype) || output.destination != Destination::Each)
+        && reads().all(|access| is_narrow(access.dtype) || access.dtype == DType::Bool);
+    if by_eights { 8 } else { 4 }
 }
 
 struct Writer<'a> {

@@ -65,7 +65,7 @@ template <class F, class T> static __device__ T fold_block(T x, T first) {
 }
 
 // Several elements side by side, which one instruction reads or writes.
-template <class T, int N> struct __align__(sizeof(T) * N) Pack { T x[N]; };
+template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T x[N]; };
 
 template <int N, class T, class H> static __device__ __forceinline__ void load(H *to, const T *from, int left) {
     if (left == N) {

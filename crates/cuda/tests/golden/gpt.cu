@@ -215,6 +215,8 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define T float
 #define COMPUTE float
 #define STAT float
+#define RESULT float
+#define SLOPE float
 #define ROWS 1024
 #define COLS 256
 #define EPSILON 1e-5
@@ -624,6 +626,8 @@ __syncthreads();
 #define T float
 #define COMPUTE float
 #define STAT float
+#define RESULT float
+#define SLOPE float
 #define ROWS 1024
 #define COLS 256
 #define EPSILON 0
@@ -638,6 +642,8 @@ __syncthreads();
 #define T float
 #define COMPUTE float
 #define STAT float
+#define RESULT float
+#define SLOPE float
 #define ROWS 1024
 #define COLS 256
 #define EPSILON 0

@@ -242,13 +242,13 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 KERNEL(256) team(char *r0, char *r1, char *r2, char *r3, char *r4) {
-{ const loop1::Loop at = {(const i64 *)(r0 + 0), (const i64 *)(r1 + 0), (float *)(r2 + 529408), nullptr, 128, 1};
+{ const loop1::Loop at = {(const i64 *)(r0 + 0), (const i64 *)(r1 + 0), (float *)(r2 + 524288), nullptr, 128, 1};
 for (int tile = 0; tile < 1; tile++) loop1::run(at, tile, 0); }
 __syncthreads();
-{ const loop2::Loop at = {(const float *)(r2 + 530432), (const float *)(r2 + 529408), (float *)(r3 + 0), 1, 1};
+{ const loop2::Loop at = {(const float *)(r2 + 525312), (const float *)(r2 + 524288), (float *)(r3 + 0), 1, 1};
 for (int tile = 0; tile < 1; tile++) loop2::run(at, tile, 0); }
 __syncthreads();
-{ const loop3::Loop at = {(const float *)(r4 + 0), (const float *)(r2 + 529408), (float *)(r2 + 529664), 1, 1};
+{ const loop3::Loop at = {(const float *)(r4 + 0), (const float *)(r2 + 524288), (float *)(r2 + 524544), 1, 1};
 for (int tile = 0; tile < 1; tile++) loop3::run(at, tile, 0); }
 __syncthreads();
 }

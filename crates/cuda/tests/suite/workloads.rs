@@ -2,16 +2,23 @@
 
 use super::emulator::Emulator;
 use std::sync::Arc;
-use wengert::backend::Cpu;
+use wengert::backend::{Backend, Cpu};
+use wengert::prelude::*;
 use wengert_bench::workloads::{Size, named};
 
 /// Steps give the losses and gradient norms of the processor.
 fn compare(name: &'static str) {
-    let start = |backend| named(name, Size::Small).expect("it is listed").compiled(None, backend);
+    compare_at(name, Precision::Strict, 1e-4);
+}
+
+fn compare_at(name: &'static str, precision: Precision, tolerance: f64) {
+    let start = |backend: Arc<dyn Backend>| {
+        named(name, Size::Small).expect("it is listed").placed(None, backend, Device::Cpu, precision)
+    };
     let (mut ours, mut right) = (start(Arc::new(Emulator(name))), start(Arc::new(Cpu)));
     for step in 0..3 {
         let (found, expected) = (ours.measured_step(), right.measured_step());
-        let near = |a: f64, b: f64| (a - b).abs() <= 1e-4 * b.abs();
+        let near = |a: f64, b: f64| (a - b).abs() <= tolerance * b.abs();
         assert!(
             near(found.0, expected.0) && near(found.1, expected.1),
             "{name}, step {step}: {found:?}, not {expected:?}"
@@ -47,4 +54,11 @@ fn gpt() {
 #[test]
 fn elementwise() {
     compare("elementwise");
+}
+
+#[test]
+fn products_of_16_bits() {
+    for name in ["mlp", "rnn", "gpt"] {
+        compare_at(name, Precision::Bf16, 2e-2);
+    }
 }

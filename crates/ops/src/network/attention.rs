@@ -130,8 +130,18 @@ pub(super) fn expect_scores(name: &str, attrs: &Attrs) -> Result<(), Error> {
     expect_flags(name, attrs, &["causal", "mask"])
 }
 
-/// Checks that all operands have the same float dtype; a mask may be boolean.
-pub(super) fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<usize>) -> Result<(), Error> {
+/// The dtype of a statistic of numbers of this dtype: 16 bits would be too few for what is computed from it.
+pub(super) fn wide(dtype: DType) -> DType {
+    if matches!(dtype, DType::BF16 | DType::F16) { DType::F32 } else { dtype }
+}
+
+/// Checks that all operands have the same float dtype; a mask may be boolean, and the logsumexp wide.
+pub(super) fn expect_dtypes(
+    name: &str,
+    operands: &[SpecRef<'_>],
+    mask: Option<usize>,
+    statistic: Option<usize>,
+) -> Result<(), Error> {
     expect_float(name, operands[0].dtype)?;
     let is_truth = |position: usize| mask == Some(position) && operands[position].dtype == DType::Bool;
     let queries = operands[0].dtype;
@@ -142,7 +152,8 @@ pub(super) fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<u
             "a mask is boolean, or has the dtype of the queries: .cast(DType::Bool) or .cast(DType::{queries:?})"
         )));
     }
-    let mut numbers = (0..operands.len()).filter(|&position| !is_truth(position));
+    let is_wide = |position: usize| statistic == Some(position) && operands[position].dtype == wide(queries);
+    let mut numbers = (0..operands.len()).filter(|&position| !is_truth(position) && !is_wide(position));
     numbers.try_for_each(|position| expect_same_dtype(name, operands[0].dtype, operands[position].dtype))
 }
 
@@ -154,7 +165,8 @@ fn expect_heads(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], count: usiz
             .help("queries, keys and values are [.., T, D], [.., S, D] and [.., S, D'], a mask [.., T, S]")
     };
     expect_scores(name, attrs)?;
-    expect_dtypes(name, operands, (masked(attrs) == 1).then_some(3))?;
+    let rest = 3 + masked(attrs);
+    expect_dtypes(name, operands, (masked(attrs) == 1).then_some(3), (count > rest).then_some(rest + 1))?;
     if operands.len() != count || operands.iter().take(3).any(|operand| operand.shape.len() < 2) {
         return Err(wrong());
     }
@@ -180,7 +192,7 @@ fn spec_of(view: View<'_>) -> SpecRef<'_> {
 fn output_specs(q: SpecRef<'_>, v: SpecRef<'_>) -> (Spec, Spec) {
     let rank = q.shape.len();
     let out = q.shape[..rank - 1].iter().chain(&v.shape[rank - 1..]).copied().collect();
-    (Spec { shape: out, dtype: q.dtype }, Spec::new(&q.shape[..rank - 1], q.dtype))
+    (Spec { shape: out, dtype: q.dtype }, Spec::new(&q.shape[..rank - 1], wide(q.dtype)))
 }
 
 /// The flops of products of queries with keys: `products[0]` along the width of keys and `products[1]` along that of values.

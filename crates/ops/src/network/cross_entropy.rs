@@ -5,6 +5,7 @@
 //! softmax_cross_entropy_gradient - the gradient of softmax_cross_entropy with respect to the logits.   dx = g (e^(x - lse) sum(q w) - q
 //! w),   by its formula.
 
+use super::attention::wide;
 use crate::indexing::gather::out_of_range;
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
@@ -66,7 +67,9 @@ fn expect_logits(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], more: usiz
         return Err(Error::new(ErrorKind::Shape(shapes), name, message)
             .help("logits are [.., classes], targets [..], weights [classes]; there is at least one class"));
     }
-    let floats = operands.iter().enumerate().filter(|(position, _)| *position != 1);
+    // Losses, logsumexps and their cotangents may be wide.
+    let is_wide = |position: usize| position >= operands.len() - more && operands[position].dtype == wide(x.dtype);
+    let floats = operands.iter().enumerate().filter(|(position, _)| *position != 1 && !is_wide(*position));
     floats.map(|(_, operand)| operand.dtype).try_for_each(|dtype| expect_same_dtype(name, x.dtype, dtype))
 }
 
@@ -129,12 +132,12 @@ impl Fused for Forward {
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         expect_logits(Self::NAME, attrs, operands, 0)?;
-        let row = Spec::new(operands[1].shape, operands[0].dtype);
+        let row = Spec::new(operands[1].shape, wide(operands[0].dtype));
         Ok(Specs::from_vec(vec![row.clone(), row]))
     }
 
     fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
-        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs))
+        computing_float!(operands[0].dtype, T => Self::write::<T>(attrs, operands, outputs))
     }
 
     /// For each logit: maximum, difference, exponential and sum; for each row: logarithm, sum and difference.

@@ -464,7 +464,14 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         expect_flags(Self::NAME, attrs, Self::ATTRIBUTES)?;
-        let n = expect_rows(Self::NAME, operands, Self::OPERANDS.0 + flag(attrs, "weight"))?;
+        // The cotangent may have 16 bits.
+        let mut alike: SmallVec<[SpecRef<'_>; 5]> = operands.iter().copied().collect();
+        if let (Some(g), DType::F32) = (alike.last_mut(), operands[0].dtype)
+            && matches!(g.dtype, DType::BF16 | DType::F16)
+        {
+            g.dtype = DType::F32;
+        }
+        let n = expect_rows(Self::NAME, &alike, Self::OPERANDS.0 + flag(attrs, "weight"))?;
         let (x, weight, mean, rstd, g) = Self::parts(attrs, operands);
         let row = &x.shape[..x.shape.len() - 1];
         let fits = g.shape == x.shape

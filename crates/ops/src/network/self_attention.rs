@@ -4,7 +4,7 @@
 
 use super::attention::{
     Attention, BACKWARD, FORWARD, attend, attend_back, attention_attrs, direct, direct_back, expect_dtypes,
-    expect_scores, flops, masked,
+    expect_scores, flops, masked, wide,
 };
 use crate::prelude::*;
 use crate::rules::heads::{Located, hidden_of, sizes_of};
@@ -102,7 +102,8 @@ fn projection<'a>(name: &str, attrs: &Attrs, qkv: SpecRef<'a>) -> Result<(&'a [u
 fn projection_specs(name: &str, attrs: &Attrs, qkv: SpecRef<'_>) -> Result<[Spec; 3], Error> {
     let (lead, tokens, heads, width) = projection(name, attrs, qkv)?;
     let with = |last: &[usize]| Spec { shape: lead.iter().chain(last).copied().collect(), dtype: qkv.dtype };
-    Ok([with(&[tokens, heads * width]), with(&[heads, tokens]), with(&[heads, tokens, tokens])])
+    let lse = Spec { dtype: wide(qkv.dtype), ..with(&[heads, tokens]) };
+    Ok([with(&[tokens, heads * width]), lse, with(&[heads, tokens, tokens])])
 }
 
 fn expect_projection(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], backward: bool) -> Result<[Spec; 3], Error> {
@@ -120,7 +121,8 @@ fn expect_projection(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], backwa
         return Err(Error::new(ErrorKind::Shape(shapes), name, format!("shapes {} do not fit", list.join(", ")))
             .help("a mask is [.., heads, tokens, tokens]"));
     }
-    expect_dtypes(name, operands, (masked(attrs) == 1).then_some(1))?;
+    let rest = 1 + masked(attrs);
+    expect_dtypes(name, operands, (masked(attrs) == 1).then_some(1), backward.then_some(rest + 1))?;
     Ok([out, lse, mask])
 }
 

@@ -43,6 +43,7 @@ mod operations;
 mod packing;
 mod passes;
 mod policies;
+mod precision;
 mod process;
 mod products;
 mod programs;
