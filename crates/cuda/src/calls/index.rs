@@ -33,6 +33,11 @@ fn step(shape: &[usize], strides: &[isize]) -> Option<isize> {
 
 fn sizes(lowering: &mut Lowering, axis: usize, x: &[usize], index: &Read) -> Result<Sizes, Error> {
     let (shape, strides) = (&index.spec.shape, &index.layout.strides);
+    if shape.iter().zip(x).enumerate().any(|(other, (here, all))| other != axis && here != all) {
+        return Err(missing(format!(
+            "positions of shape {shape} in a part of the other axes have no kernel for this device"
+        )));
+    }
     let (outer, k) = (shape[..axis].iter().product(), shape[axis]);
     let inner: usize = shape[axis + 1..].iter().product();
     let parts = [(0, axis), (axis, axis + 1), (axis + 1, shape.len())];

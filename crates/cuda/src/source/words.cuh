@@ -61,5 +61,10 @@ WORD w_sigmoid(R x) { return (R)1 / ((R)1 + exp(-x)); }
 // The quotient is right to two units in the last place, in a third of the time.
 template <> __device__ __forceinline__ float w_sigmoid(float x) { return __fdividef(1.0f, 1.0f + exp(-x)); }
 #endif
+WORD w_rsqrt(R x) { return (R)1 / sqrt(x); }
+WORD w_lgamma(R x) { return lgamma(x); }
+WORD w_logit(R x) { return log(x) - log1p(-x); }
+WORD w_logsigmoid(R x) { return (x < 0 ? x : (R)0) - log1p(exp(-fabs(x))); }
+WORD w_tanhshrink(R x) { return x - tanh(x); }
 WORD w_normal_density(R x) { return exp((R)-0.5 * x * x) * (R)0.3989422804014327; }
 WORD w_ndtr(R x) { return (R)0.5 * erfc(x * (R)-0.7071067811865476); }

@@ -3,4 +3,5 @@
 #[cfg(feature = "compiled")]
 mod compiled;
 mod emulator;
+mod operations;
 mod workloads;

@@ -1,0 +1,128 @@
+//! Every primitive on its test cases: what has kernels gives the numbers of the processor, what has none is an error, and stands in a list.
+
+use super::emulator::Emulator;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+#[cfg(feature = "device")]
+use wengert::backend::Place;
+use wengert::backend::{Backend, Cpu, Plan, Runner, Target};
+use wengert::prelude::*;
+use wengert::primitive::{Case, PRIMITIVES, Primitive, bind};
+use wengert_cuda::calls::TABLE;
+use wengert_cuda::lower::lower;
+
+/// A primitive on a case, whose floats have this dtype.
+struct Trial {
+    op: &'static dyn Primitive,
+    case: Case,
+    dtype: DType,
+}
+
+/// Only asks whether a plan has kernels.
+struct Asked;
+
+impl Backend for Asked {
+    fn target(&self) -> Target {
+        wengert_cuda::TARGET
+    }
+
+    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
+        lower(&plan, 90)?;
+        Err(Error::new(ErrorKind::Device, "asked", "it has kernels"))
+    }
+}
+
+impl Trial {
+    fn operands(&self) -> Vec<Tensor> {
+        self.case.operands.iter().map(|sample| sample.tensor(self.dtype)).collect()
+    }
+
+    fn call(&self, operands: &[Tensor]) -> Vec<Tensor> {
+        bind(self.op, self.case.attrs.clone(), &operands.iter().collect::<Vec<_>>()).into_vec()
+    }
+
+    /// What a device lacks for it; `None` if it has kernels.
+    fn missing(&self) -> Option<String> {
+        let called = compile(|x: &Vec<Tensor>| self.call(x)).on(Arc::new(Asked));
+        let error = catch(|| called.call(&self.operands())).err()?;
+        (error.operation() != "asked").then(|| error.message().to_string())
+    }
+}
+
+/// All trials on a backend, as one program.
+fn run(trials: &[Trial], backend: Arc<dyn Backend>) -> Vec<Vec<Tensor>> {
+    let all = |x: &Vec<Vec<Tensor>>| trials.iter().zip(x).map(|(trial, x)| trial.call(x)).collect::<Vec<_>>();
+    compile(all).on(backend).call(&trials.iter().map(Trial::operands).collect())
+}
+
+fn is_near(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
+}
+
+/// All trials that have kernels, and what the others lack, a line for each primitive.
+fn trials() -> (Vec<Trial>, String) {
+    let (mut trials, mut missing) = (Vec::new(), String::new());
+    for &op in PRIMITIVES.iter() {
+        let mut lacks = None;
+        // Loops have one text for all dtypes; calls choose kernels by them.
+        let has_call = TABLE.iter().any(|(name, _)| *name == op.name());
+        let dtypes: &[DType] = if has_call { &[DType::F32, DType::F64, DType::BF16] } else { &[DType::F32] };
+        for &dtype in dtypes {
+            for case in op.cases() {
+                let trial = Trial { op, case, dtype };
+                match trial.missing() {
+                    None => trials.push(trial),
+                    Some(message) => lacks = lacks.or(Some(message)),
+                }
+            }
+        }
+        if let Some(message) = lacks {
+            writeln!(missing, "{}: {message}", op.name()).unwrap();
+        }
+    }
+    (trials, missing)
+}
+
+/// The numbers of a backend that are not those of the processor.
+fn wrong(trials: &[Trial], backend: &dyn Fn() -> Arc<dyn Backend>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for some in trials.chunks(60) {
+        let (found, right) = (run(some, backend()), run(some, Arc::new(Cpu)));
+        for (trial, (found, right)) in some.iter().zip(found.iter().zip(&right)) {
+            let tolerance = match trial.dtype {
+                DType::F64 => 1e-11,
+                DType::F32 => 3e-5,
+                _ => 2e-2,
+            };
+            for (output, (found, right)) in found.iter().zip(right).enumerate() {
+                let mut numbers = found.to_f64_vec().into_iter().zip(right.to_f64_vec());
+                if let Some((a, b)) = numbers.find(|(a, b)| !is_near(*a, *b, tolerance)) {
+                    let Trial { op, case, dtype } = trial;
+                    wrong.push(format!("{} ({}) in {dtype}, output {output}: {a}, not {b}", op.name(), case.label));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_primitive_has_the_numbers_of_the_processor_or_is_refused() {
+    let (trials, missing) = trials();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/missing.txt");
+    if std::env::var_os("WENGERT_BLESS").is_some() {
+        std::fs::write(&file, &missing).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap_or_default(), missing, "WENGERT_BLESS=1 writes the list anew");
+    assert!(trials.len() > 300, "{} cases have kernels", trials.len());
+    let wrong = wrong(&trials, &|| Arc::new(Emulator("operations")));
+    assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[cfg(feature = "device")]
+#[test]
+fn every_primitive_has_the_numbers_of_the_processor_on_a_gpu() {
+    let wrong = wrong(&trials().0, &|| Device::Cuda(0).backend().unwrap());
+    assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
+}
