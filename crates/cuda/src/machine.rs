@@ -134,6 +134,10 @@ impl Backend for Cuda {
         TARGET
     }
 
+    fn device(&self) -> Device {
+        Device::Cuda(self.gpu.number)
+    }
+
     fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
         Ok(Box::new(CudaRunner::new(&self.gpu, plan)?))
     }

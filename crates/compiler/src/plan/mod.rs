@@ -45,6 +45,11 @@ pub trait Backend: Send + Sync {
     /// The machine properties that planning depends on.
     fn target(&self) -> Target;
 
+    /// Where it runs.
+    fn device(&self) -> Device {
+        Device::Cpu
+    }
+
     /// Prepares a plan to run, or says what this machine cannot do.
     fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error>;
 }

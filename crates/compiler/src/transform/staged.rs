@@ -8,7 +8,7 @@ use crate::control::call::{call, pullback};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::plan::{Backend, Cpu, Input, Plan, PlanSummary, Runner, within};
-use crate::primitive::Spec;
+use crate::primitive::{Device, Spec};
 use crate::program::{Precision, Program, ProgramAttr, Split, hoisted, recaptured, stage};
 use crate::tensor::Value;
 use crate::tree::difference;
@@ -282,7 +282,23 @@ impl Code {
     pub fn bind(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
         match is_tracing() || detects_anomalies() || records_values() {
             true => self.body.evaluate_at(inputs, line),
-            false => call(&self.body, inputs, line),
+            false => {
+                self.expect_device(inputs)?;
+                call(&self.body, inputs, line)
+            }
+        }
+    }
+
+    /// A call that is differentiated or batched as a whole runs where its operands are, which must be where the function was compiled for.
+    fn expect_device(&self, inputs: &[Tensor]) -> Result<(), Error> {
+        let own = self.planning.backend.device();
+        match inputs.iter().find_map(|input| input.innermost_device().filter(|device| *device != own)) {
+            Some(device) if own != Device::Cpu => {
+                let message = format!("an operand of this call is on {device}, and the function runs on {own}");
+                let help = format!("to(Device::{own:?}) copies a tensor there");
+                Err(Error::new(ErrorKind::Device, "compile", message).help(help))
+            }
+            _ => Ok(()),
         }
     }
 

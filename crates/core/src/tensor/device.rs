@@ -5,6 +5,7 @@
 use super::{Shape, Tensor, Value};
 use crate::error::OrRaise;
 use crate::primitive::{Attrs, Device, Outputs, Primitive, Spec};
+use crate::types::Content;
 pub use crate::types::{DeviceMemory, Remote};
 use crate::{Error, ErrorKind};
 use smallvec::SmallVec;
@@ -151,6 +152,21 @@ impl Tensor {
         match &self.value {
             Value::Device(remote) => remote.memory.device(),
             _ => Device::Cpu,
+        }
+    }
+
+    /// The device that holds the numbers below all transforms; `None` for a symbol.
+    #[doc(hidden)]
+    pub fn innermost_device(&self) -> Option<Device> {
+        match &self.value {
+            Value::Tracer(tracer) => match &tracer.content {
+                Content::Reverse { primal, .. }
+                | Content::Tangent { primal, .. }
+                | Content::Attached { primal, .. } => primal.innermost_device(),
+                Content::Batch { values } => values.innermost_device(),
+                Content::Symbol { .. } => None,
+            },
+            _ => Some(self.device()),
         }
     }
 

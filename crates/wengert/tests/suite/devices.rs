@@ -63,6 +63,10 @@ impl Backend for Shelf {
         Target::CPU
     }
 
+    fn device(&self) -> Device {
+        SHELF
+    }
+
     fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
         Ok(Box::new(Copying(Cpu.runner(plan)?)))
     }
@@ -197,6 +201,22 @@ fn compiled_calls_leave_results_and_state_there() {
     let mut w = Tensor::from([1.0, 2.0]);
     let sums: Vec<f64> = (0..3).map(|_| step.call(&mut w, &Tensor::from([1.0, 1.0])).item()).collect();
     assert_eq!((sums, w.device(), w.to_vec::<f64>()), (vec![5.0, 7.0, 9.0], SHELF, vec![4.0, 5.0]));
+}
+
+#[test]
+fn a_compiled_call_is_differentiated_where_it_runs() {
+    let x = on_shelf(Tensor::from([1.0, 2.0]));
+    let f = compile(|x: &Tensor| (x * x).sum()).on(SHELF);
+    let gradient = grad(|x: &Tensor| f.call(x))(&x);
+    assert_eq!((gradient.device(), gradient.to_vec::<f64>()), (SHELF, vec![2.0, 4.0]));
+    for result in [
+        catch(|| grad(|x: &Tensor| f.call(x))(&Tensor::from([1.0, 2.0]))),
+        catch(|| vmap(|x: &Tensor| f.call(x))(&Tensor::from([[1.0, 2.0]]))),
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::Device);
+        assert!(error.to_string().contains("to(Device::Cuda(500))"), "{error}");
+    }
 }
 
 #[test]
