@@ -94,7 +94,10 @@ pub fn lower(plan: &Plan, capability: usize) -> Result<(Launches, Vec<Tensor>, u
         lowering.step = number;
         let has_casts = |number: usize| lowering.casts.dropped.iter().any(|(step, _)| *step == number);
         let steps = plan.steps[number..].iter().enumerate();
-        let small = steps.take_while(|(at, step)| calls::team::is_small(step) && !has_casts(number + at)).count();
+        let small = steps
+            .take_while(|(at, step)| calls::team::is_small(step) && !has_casts(number + at))
+            .take(calls::team::MOST_STEPS)
+            .count();
         if small > 1 && calls::team::run(&mut lowering, &plan.steps[number..number + small]) {
             number += small;
             continue;

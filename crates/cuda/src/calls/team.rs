@@ -63,6 +63,9 @@ fn add(team: &mut Team, step: &Placed, place: Place<'_>, stays: &dyn Fn(Span) ->
     }
 }
 
+/// The most steps of one kernel: a longer text would take long to compile.
+pub const MOST_STEPS: usize = 64;
+
 /// Whether a step of a plan is worth less than a launch.
 pub fn is_small(step: &Placed) -> bool {
     match step {

@@ -16,7 +16,6 @@ const INTEGERS: &[(&str, &[&str], &str)] = &[
     ("neg", &["x"], "-x"),
     ("maximum", &["x", "y"], "if x > y { x } else { y }"),
     ("minimum", &["x", "y"], "if x < y { x } else { y }"),
-    ("cast", &["x"], "x"),
     ("logical_and", &["x", "y"], "x && y"),
     ("logical_or", &["x", "y"], "x || y"),
     ("logical_not", &["x"], "!x"),
@@ -26,6 +25,15 @@ const INTEGERS: &[(&str, &[&str], &str)] = &[
 fn expression(apply: &Apply) -> Result<Expression, String> {
     let Apply { op, attrs, dtypes, dtype, .. } = apply;
     let known = op.lowered().expression(attrs, dtypes, *dtype).or_else(|| {
+        if op.name() == "cast" {
+            // Truth is what is not 0; NaN is no integer.
+            let text = match dtypes[0] {
+                _ if *dtype == DType::Bool => "x != 0",
+                from if from.is_float() => "if x != x { 0.0 } else { x }",
+                _ => "x",
+            };
+            return Some(Expression::of(&["x"], text));
+        }
         let (_, operands, text) = INTEGERS.iter().find(|(name, ..)| *name == op.name() && !dtype.is_float())?;
         Some(Expression::of(operands, text))
     });

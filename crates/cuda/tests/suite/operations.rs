@@ -120,6 +120,24 @@ fn every_primitive_has_the_numbers_of_the_processor_or_is_refused() {
     assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+#[test]
+fn conversions_of_numbers_that_do_not_fit() {
+    let x = Tensor::from([0.5f32, -0.25, 0.0, 256.0, f32::NAN, -3.7]);
+    let f = |x: &Tensor| (x.cast(DType::Bool), x.cast(DType::I64), x.cast(DType::I64).cast(DType::Bool));
+    let (truth, whole, both) = compile(f).on(Arc::new(Emulator("casts"))).call(&x);
+    let right = compile(f).call(&x);
+    assert_eq!((truth, whole, both), right);
+    assert_eq!(right.1.to_vec::<i64>(), [0, 0, 0, 256, 0, -3]);
+}
+
+#[test]
+fn a_refused_operation_is_named_with_its_line() {
+    let (f, line) = (compile(|x: &Tensor| x.sort(0).0), line!());
+    let error = catch(|| f.on(Arc::new(Asked)).call(&Tensor::from([2.0f32, 1.0]))).unwrap_err();
+    let place = error.line().expect("a line").to_string();
+    assert!(error.message().contains("sort") && place.contains(&format!("operations.rs:{line}:")), "{error}");
+}
+
 #[cfg(feature = "device")]
 #[test]
 fn every_primitive_has_the_numbers_of_the_processor_on_a_gpu() {
