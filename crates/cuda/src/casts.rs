@@ -55,18 +55,28 @@ fn writes(step: &Placed, but: Option<usize>) -> Vec<Span> {
     }
 }
 
+/// What is left of a span without another.
+fn without(span: Span, other: Span) -> impl Iterator<Item = Span> {
+    let end = span.start + span.length;
+    let (from, to) = match overlap(span, other) {
+        true => (other.start.max(span.start), (other.start + other.length).min(end)),
+        false => (end, end),
+    };
+    let parts = [(span.start, from), (to, end)].into_iter().filter(|(from, to)| from < to);
+    parts.map(move |(from, to)| Span { start: from, length: to - from, ..span })
+}
+
 /// Whether a step from `first` on reads bytes before they are overwritten.
 fn is_read(steps: &[Placed], first: usize, span: Span) -> bool {
+    let mut left = vec![span];
     for step in &steps[first.min(steps.len())..] {
-        if reads(step, None).iter().any(|read| overlap(*read, span)) {
+        if reads(step, None).iter().any(|read| left.iter().any(|span| overlap(*read, *span))) {
             return true;
         }
-        let covers = |write: &Span| {
-            write.region == span.region
-                && write.start <= span.start
-                && span.start + span.length <= write.start + write.length
-        };
-        if writes(step, None).iter().any(covers) {
+        for write in writes(step, None) {
+            left = left.into_iter().flat_map(|span| without(span, write)).collect();
+        }
+        if left.is_empty() {
             return false;
         }
     }

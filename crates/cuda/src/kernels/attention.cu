@@ -101,7 +101,6 @@ template <int LEFT> DEVICE void wait_products() { asm volatile("wgmma.wait_group
 DEVICE void hold(float &x) { asm volatile("" : "+f"(x) :: "memory"); }
 DEVICE void hold(u32 &x) { asm volatile("" : "+r"(x) :: "memory"); }
 DEVICE void hold(u64 &x) { asm volatile("" : "+l"(x) :: "memory"); }
-DEVICE u32 pack(float low, float high) { u32 y; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low)); return y; }
 DEVICE float power_2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 #else
 typedef char *Place;
@@ -137,7 +136,6 @@ static void begin_products() {}
 static void end_products() {}
 template <int LEFT> static void wait_products() {}
 template <class N> static void hold(N &) {}
-static u32 pack(float low, float high) { return round_bf16(low) | (u32)round_bf16(high) << 16; }
 static float power_2(float x) { return exp2f(x); }
 #endif
 

@@ -62,7 +62,7 @@ pub fn functions(body: &Loop) -> Result<String, String> {
 /// A conversion to 16 bits rounds; other results keep the digits they are computed with until they are stored.
 fn rounded(code: &str, apply: &Apply) -> String {
     let rounding = match apply.dtype {
-        DType::BF16 if apply.op.name() == "cast" => "bits_float((u32)round_bf16(x) << 16)",
+        DType::BF16 if apply.op.name() == "cast" => "through_bf16(x)",
         DType::F16 if apply.op.name() == "cast" => "widen_f16(round_f16(x))",
         _ => return code.to_string(),
     };

@@ -22,9 +22,17 @@ struct f16 { u16 bits; };
 #ifndef SHIM
 DEVICE u32 float_bits(float x) { return __float_as_uint(x); }
 DEVICE float bits_float(u32 x) { return __uint_as_float(x); }
-DEVICE u16 round_bf16(float x) { u16 y; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x)); return y; }
+// Two at a time: the instruction for one takes several times as long.
+DEVICE u32 pack(float low, float high) { u32 y; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low)); return y; }
+DEVICE u16 round_bf16(float x) { return (u16)pack(x, 0); }
+DEVICE float through_bf16(float x) { return bits_float(pack(0, x)); }
 DEVICE u16 round_f16(float x) { u16 y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); return y; }
 DEVICE float widen_f16(u16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)); return y; }
+#endif
+
+#ifdef SHIM
+static u32 pack(float low, float high) { return round_bf16(low) | (u32)round_bf16(high) << 16; }
+static float through_bf16(float x) { return bits_float(pack(0, x)); }
 #endif
 
 DEVICE float get(const float *x, i64 i) { return x[i]; }
@@ -67,6 +75,25 @@ template <class F, class T> static __device__ T fold_block(T x, T first) {
 // Several elements side by side, which one instruction reads or writes.
 template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T x[N]; };
 
+// Writes a pack as a whole: left to itself, the compiler may store its numbers of 16 bits one by one.
+template <class T, int N> DEVICE void store_pack(T *to, const Pack<T, N> &pack) {
+#ifndef SHIM
+    if constexpr (sizeof(T) == 2 && N == 8) {
+        u32 x[4];
+        memcpy(x, &pack, 16);
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
+        return;
+    }
+    if constexpr (sizeof(T) == 2 && N == 4) {
+        u32 x[2];
+        memcpy(x, &pack, 8);
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(x[0]), "r"(x[1]) : "memory");
+        return;
+    }
+#endif
+    *(Pack<T, N> *)to = pack;
+}
+
 template <int N, class T, class H> static __device__ __forceinline__ void load(H *to, const T *from, int left) {
     if (left == N) {
         Pack<T, N> pack = *(const Pack<T, N> *)from;
@@ -82,7 +109,7 @@ template <int N, class T, class H> static __device__ __forceinline__ void store(
         Pack<T, N> pack;
 #pragma unroll
         for (int k = 0; k < N; k++) put(pack.x, k, from[k]);
-        *(Pack<T, N> *)to = pack;
+        store_pack(to, pack);
     } else {
         for (int k = 0; k < N; k++) if (k < left) put(to, k, from[k]);
     }

@@ -2,170 +2,170 @@
 // 0: kernel 0, gather, 64 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
 // 1: kernel 1, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 2: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 3: kernel 3, loop, 449 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 12 words
+// 3: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 4: product [1, 1024, 256, 768] of bf16
 // 5: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
-// 6: kernel 5, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 6: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 7: product [1, 1024, 256, 256] of bf16
-// 8: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 9: kernel 7, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 10: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 8: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 9: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 10: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 11: product [1, 1024, 256, 1024] of bf16
-// 12: kernel 8, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
-// 12: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 12: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 12: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 13: product [1, 1024, 1024, 256] of bf16
-// 14: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 14: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 15: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 16: kernel 3, loop, 449 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 12 words
+// 16: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 17: product [1, 1024, 256, 768] of bf16
 // 18: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
-// 19: kernel 5, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 19: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 20: product [1, 1024, 256, 256] of bf16
-// 21: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 22: kernel 7, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 23: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 21: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 22: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 23: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 24: product [1, 1024, 256, 1024] of bf16
-// 25: kernel 8, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
-// 25: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 25: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 25: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 26: product [1, 1024, 1024, 256] of bf16
-// 27: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 27: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 28: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 29: kernel 3, loop, 449 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 12 words
+// 29: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 30: product [1, 1024, 256, 768] of bf16
 // 31: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
-// 32: kernel 5, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 32: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 33: product [1, 1024, 256, 256] of bf16
-// 34: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 35: kernel 7, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 36: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 34: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 35: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 36: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 37: product [1, 1024, 256, 1024] of bf16
-// 38: kernel 8, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
-// 38: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 38: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 38: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 39: product [1, 1024, 1024, 256] of bf16
-// 40: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 40: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 41: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 42: kernel 3, loop, 449 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 12 words
+// 42: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 43: product [1, 1024, 256, 768] of bf16
 // 44: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
-// 45: kernel 5, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 45: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 46: product [1, 1024, 256, 256] of bf16
-// 47: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 48: kernel 7, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 49: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 47: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 48: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 49: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 50: product [1, 1024, 256, 1024] of bf16
-// 51: kernel 8, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
-// 51: kernel 5, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 51: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 51: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 52: product [1, 1024, 1024, 256] of bf16
-// 53: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 53: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 54: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
-// 55: kernel 5, loop, 280 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 55: kernel 7, loop, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 56: product [1, 1024, 256, 96] of bf16
-// 57: kernel 9, cross_entropy, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 5 words
-// 58: kernel 10, sum_rows, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 59: kernel 11, team, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 61: kernel 12, copy, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
-// 61: kernel 13, cross_entropy_gradient, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 57: kernel 8, cross_entropy, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 5 words
+// 58: kernel 9, sum_rows, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 59: kernel 10, team, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 61: kernel 11, copy, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 61: kernel 12, cross_entropy_gradient, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
 // 62: product [1, 1024, 96, 256] of bf16
 // 63: product [1, 96, 1024, 256] of bf16
-// 64: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 64: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 65: kernel 16, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
+// 64: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 64: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 65: kernel 7, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 66: product [1, 1024, 256, 1024] of bf16
 // 67: product [1, 256, 1024, 1024] of bf16
-// 68: kernel 17, sum_columns, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 68: kernel 18, sum_parts, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
-// 69: kernel 19, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 69: kernel 20, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 68: kernel 15, sum_columns, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 68: kernel 16, sum_parts, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 69: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 69: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 70: product [1, 1024, 1024, 256] of bf16
 // 71: product [1, 1024, 1024, 256] of bf16
-// 72: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 72: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 73: kernel 21, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 73: kernel 22, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 72: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 72: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 73: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 73: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 74: product [1, 1024, 256, 256] of bf16
 // 75: product [1, 256, 1024, 256] of bf16
-// 76: kernel 23, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
-// 76: kernel 24, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
-// 77: kernel 25, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 77: kernel 26, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 76: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
+// 76: kernel 22, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
+// 77: kernel 23, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 77: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 78: product [1, 1024, 768, 256] of bf16
 // 79: product [1, 768, 1024, 256] of bf16
-// 80: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 80: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 81: kernel 21, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 81: kernel 22, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 80: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 80: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 81: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 81: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 82: product [1, 1024, 256, 1024] of bf16
 // 83: product [1, 256, 1024, 1024] of bf16
-// 84: kernel 19, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 84: kernel 20, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 84: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 84: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 85: product [1, 1024, 1024, 256] of bf16
 // 86: product [1, 1024, 1024, 256] of bf16
-// 87: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 87: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 88: kernel 21, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 88: kernel 22, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 87: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 87: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 88: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 88: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 89: product [1, 1024, 256, 256] of bf16
 // 90: product [1, 256, 1024, 256] of bf16
-// 91: kernel 23, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
-// 91: kernel 24, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
-// 92: kernel 25, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 92: kernel 26, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 91: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
+// 91: kernel 22, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
+// 92: kernel 23, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 92: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 93: product [1, 1024, 768, 256] of bf16
 // 94: product [1, 768, 1024, 256] of bf16
-// 95: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 95: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 96: kernel 21, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 96: kernel 22, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 95: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 95: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 96: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 96: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 97: product [1, 1024, 256, 1024] of bf16
 // 98: product [1, 256, 1024, 1024] of bf16
-// 99: kernel 19, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 99: kernel 20, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 99: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 99: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 100: product [1, 1024, 1024, 256] of bf16
 // 101: product [1, 1024, 1024, 256] of bf16
-// 102: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 102: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 103: kernel 21, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 103: kernel 22, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 102: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 102: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 103: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 103: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 104: product [1, 1024, 256, 256] of bf16
 // 105: product [1, 256, 1024, 256] of bf16
-// 106: kernel 23, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
-// 106: kernel 24, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
-// 107: kernel 25, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 107: kernel 26, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 106: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
+// 106: kernel 22, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
+// 107: kernel 23, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 107: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 108: product [1, 1024, 768, 256] of bf16
 // 109: product [1, 768, 1024, 256] of bf16
-// 110: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 110: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 111: kernel 21, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 111: kernel 22, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 110: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 110: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 111: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 111: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 112: product [1, 1024, 256, 1024] of bf16
 // 113: product [1, 256, 1024, 1024] of bf16
-// 114: kernel 19, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 114: kernel 20, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 114: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
+// 114: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 115: product [1, 1024, 1024, 256] of bf16
 // 116: product [1, 1024, 1024, 256] of bf16
-// 117: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 117: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 118: kernel 21, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 118: kernel 22, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 117: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 117: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 118: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
+// 118: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 119: product [1, 1024, 256, 256] of bf16
 // 120: product [1, 256, 1024, 256] of bf16
-// 121: kernel 23, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
-// 121: kernel 24, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
-// 122: kernel 25, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 122: kernel 26, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 121: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
+// 121: kernel 22, attention_backward_keys, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 67072 bytes shared, 7 words
+// 122: kernel 23, loop, 3 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 122: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 123: product [1, 1024, 768, 256] of bf16
 // 124: product [1, 768, 1024, 256] of bf16
-// 125: kernel 14, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 125: kernel 15, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 126: kernel 27, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 127: kernel 28, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 128: kernel 29, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
-// 128: kernel 30, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
-// 128: kernel 31, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 129: kernel 32, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
-// 130: kernel 33, loop, 90 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 432 words
-// 130: kernel 34, loop, 3096 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 204 words
+// 125: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
+// 125: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 126: kernel 25, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 127: kernel 26, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 128: kernel 27, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 128: kernel 28, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
+// 128: kernel 29, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 129: kernel 30, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
+// 130: kernel 31, loop, 90 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 432 words
+// 130: kernel 32, loop, 3096 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 204 words
 
 // Kernel 0: gather
 #define T float
@@ -224,7 +224,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define T float
 #define COMPUTE float
 #define STAT float
-#define RESULT float
+#define RESULT bf16
 #define SLOPE float
 #define ROWS 1024
 #define COLS 256
@@ -237,9 +237,9 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 // kernels/norm.cu
 
 // Kernel 3: loop
-#define COUNT 3
+#define COUNT 2
 // words.cuh
-DEVICE float f0(float x) { return bits_float((u32)round_bf16(x) << 16); } // cast
+DEVICE float f0(float x) { return through_bf16(x); } // cast
 struct Loop {
     const float *x0;
     bf16 *y0;
@@ -297,40 +297,6 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 // kernels/attention.cu
 
 // Kernel 5: loop
-#define COUNT 2
-// words.cuh
-DEVICE float f0(float x) { return bits_float((u32)round_bf16(x) << 16); } // cast
-struct Loop {
-    const float *x0;
-    bf16 *y0;
-    i64 elements;
-    i64 blocks;
-};
-DEVICE void run(const Loop &at, i64 block, int) {
-    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
-        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
-        const int n = i;
-        float g0[4];
-        load<4>(g0, at.x0 + ((n)), left);
-        float r0[4];
-        #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const float v0 = g0[k];
-            const float v1 = f0(v0);
-            r0[k] = v1;
-        }
-        store<4>(at.y0 + i, r0, left);
-    }
-}
-struct Loops { Loop each[COUNT]; };
-KERNEL(256) loop(const __grid_constant__ Loops loops) {
-    i64 block = blockIdx.x;
-    int number = 0;
-    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
-    run(loops.each[number], block, 0);
-}
-
-// Kernel 6: loop
 #define COUNT 1
 // words.cuh
 DEVICE float f0(float x, float y) { return (x + y); } // add
@@ -368,27 +334,11 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 7: norm_rows
-#define T float
-#define COMPUTE float
-#define STAT float
-#define RESULT bf16
-#define SLOPE float
-#define ROWS 1024
-#define COLS 256
-#define EPSILON 1e-5
-#define CENTERED 1
-#define HAS_WEIGHT 1
-#define HAS_BIAS 1
-#define ALIGN 16
-#define PARTS 1
-// kernels/norm.cu
-
-// Kernel 8: loop
+// Kernel 6: loop
 #define COUNT 1
 // words.cuh
 DEVICE float f0(float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; return (x * w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x))))); } // gelu_tanh
-DEVICE float f1(float x) { return bits_float((u32)round_bf16(x) << 16); } // cast
+DEVICE float f1(float x) { return through_bf16(x); } // cast
 struct Loop {
     const bf16 *x0;
     bf16 *y0;
@@ -420,7 +370,41 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 9: cross_entropy
+// Kernel 7: loop
+#define COUNT 1
+// words.cuh
+DEVICE float f0(float x) { return through_bf16(x); } // cast
+struct Loop {
+    const float *x0;
+    bf16 *y0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, i64 block, int) {
+    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
+        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
+        const int n = i;
+        float g0[4];
+        load<4>(g0, at.x0 + ((n)), left);
+        float r0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float v0 = g0[k];
+            const float v1 = f0(v0);
+            r0[k] = v1;
+        }
+        store<4>(at.y0 + i, r0, left);
+    }
+}
+struct Loops { Loop each[COUNT]; };
+KERNEL(256) loop(const __grid_constant__ Loops loops) {
+    i64 block = blockIdx.x;
+    int number = 0;
+    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
+    run(loops.each[number], block, 0);
+}
+
+// Kernel 8: cross_entropy
 #define T bf16
 #define COMPUTE float
 #define STAT float
@@ -433,7 +417,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define ALIGN 16
 // kernels/cross_entropy.cu
 
-// Kernel 10: sum_rows
+// Kernel 9: sum_rows
 #define T float
 #define ACC float
 #define OUT float
@@ -451,7 +435,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define COLUMNS 1
 // kernels/sum.cu
 
-// Kernel 11: team
+// Kernel 10: team
 // words.cuh
 namespace loop1 {
 DEVICE u8 f0(i64 x, i64 y) { return (x != y); } // compare
@@ -547,7 +531,7 @@ for (int tile = 0; tile < 1; tile++) loop3::run(at, tile, 0); }
 __syncthreads();
 }
 
-// Kernel 12: copy
+// Kernel 11: copy
 #define BYTES 4
 #define RANK 1
 #define SIZES 1024
@@ -557,7 +541,7 @@ __syncthreads();
 #define AXIS 0
 // kernels/copy.cu
 
-// Kernel 13: cross_entropy_gradient
+// Kernel 12: cross_entropy_gradient
 #define T bf16
 #define COMPUTE float
 #define STAT float
@@ -570,7 +554,7 @@ __syncthreads();
 #define ALIGN 16
 // kernels/cross_entropy.cu
 
-// Kernel 14: norm_gradient
+// Kernel 13: norm_gradient
 #define T float
 #define COMPUTE float
 #define STAT float
@@ -586,7 +570,7 @@ __syncthreads();
 #define PARTS 128
 // kernels/norm.cu
 
-// Kernel 15: norm_gradient_sum
+// Kernel 14: norm_gradient_sum
 #define T float
 #define COMPUTE float
 #define STAT float
@@ -602,41 +586,7 @@ __syncthreads();
 #define PARTS 128
 // kernels/norm.cu
 
-// Kernel 16: loop
-#define COUNT 1
-// words.cuh
-DEVICE float f0(float x) { return bits_float((u32)round_bf16(x) << 16); } // cast
-struct Loop {
-    const float *x0;
-    bf16 *y0;
-    i64 elements;
-    i64 blocks;
-};
-DEVICE void run(const Loop &at, i64 block, int) {
-    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
-        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
-        const int n = i;
-        float g0[4];
-        load<4>(g0, at.x0 + ((n)), left);
-        float r0[4];
-        #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const float v0 = g0[k];
-            const float v1 = f0(v0);
-            r0[k] = v1;
-        }
-        store<4>(at.y0 + i, r0, left);
-    }
-}
-struct Loops { Loop each[COUNT]; };
-KERNEL(256) loop(const __grid_constant__ Loops loops) {
-    i64 block = blockIdx.x;
-    int number = 0;
-    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
-    run(loops.each[number], block, 0);
-}
-
-// Kernel 17: sum_columns
+// Kernel 15: sum_columns
 #define T float
 #define ACC float
 #define OUT float
@@ -654,7 +604,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define COLUMNS 32
 // kernels/sum.cu
 
-// Kernel 18: sum_parts
+// Kernel 16: sum_parts
 #define T float
 #define ACC float
 #define OUT float
@@ -672,10 +622,10 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define COLUMNS 32
 // kernels/sum.cu
 
-// Kernel 19: loop
+// Kernel 17: loop
 // words.cuh
 DEVICE float f0(float cotangent, float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; const float s = w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x)))); return w_guarded<float>(cotangent, (s + (w_scale<float>(((s * (w_lit<float>(1.0) - s)) * x), GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, (3.0 * GELU_CUBIC)) * x))))); } // slope
-DEVICE float f1(float x) { return bits_float((u32)round_bf16(x) << 16); } // cast
+DEVICE float f1(float x) { return through_bf16(x); } // cast
 struct Loop {
     const bf16 *x0;
     const bf16 *x1;
@@ -725,17 +675,17 @@ DEVICE void run(const Loop &at, int tile, int part) {
 }
 KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
-// Kernel 20: finish_columns
+// Kernel 18: finish_columns
 #define T float
 #define ACC float
 #define PARTS 16
 #define COLUMNS 1024
 // kernels/finish.cu
 
-// Kernel 21: loop
+// Kernel 19: loop
 // words.cuh
 DEVICE float f0(float x, float y) { return (x + y); } // add
-DEVICE float f1(float x) { return bits_float((u32)round_bf16(x) << 16); } // cast
+DEVICE float f1(float x) { return through_bf16(x); } // cast
 struct Loop {
     const float *x0;
     const float *x1;
@@ -789,14 +739,14 @@ DEVICE void run(const Loop &at, int tile, int part) {
 }
 KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
-// Kernel 22: finish_columns
+// Kernel 20: finish_columns
 #define T float
 #define ACC float
 #define PARTS 16
 #define COLUMNS 256
 // kernels/finish.cu
 
-// Kernel 23: attention_backward_queries
+// Kernel 21: attention_backward_queries
 #define T bf16
 #define LSE_TYPE float
 #define BATCH 8
@@ -822,7 +772,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define O_TOKEN (256)
 // kernels/attention.cu
 
-// Kernel 24: attention_backward_keys
+// Kernel 22: attention_backward_keys
 #define T bf16
 #define LSE_TYPE float
 #define BATCH 8
@@ -848,7 +798,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define O_TOKEN (256)
 // kernels/attention.cu
 
-// Kernel 25: loop
+// Kernel 23: loop
 // words.cuh
 DEVICE float f0(float x) { return x; } // cast
 struct Loop {
@@ -891,14 +841,14 @@ DEVICE void run(const Loop &at, int tile, int part) {
 }
 KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
-// Kernel 26: finish_columns
+// Kernel 24: finish_columns
 #define T float
 #define ACC float
 #define PARTS 16
 #define COLUMNS 768
 // kernels/finish.cu
 
-// Kernel 27: loop
+// Kernel 25: loop
 #define COUNT 1
 // words.cuh
 DEVICE float f0(float x, float y) { return (x + y); } // add
@@ -936,7 +886,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 28: sum_columns
+// Kernel 26: sum_columns
 #define T float
 #define ACC float
 #define OUT float
@@ -954,7 +904,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define COLUMNS 256
 // kernels/sum.cu
 
-// Kernel 29: scatter_begin
+// Kernel 27: scatter_begin
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -969,7 +919,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 30: scatter_sum
+// Kernel 28: scatter_sum
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -984,7 +934,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 31: scatter_pieces
+// Kernel 29: scatter_pieces
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -999,7 +949,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 32: loop
+// Kernel 30: loop
 #define COUNT 1
 // words.cuh
 DEVICE double f0(double x, double y) { return (x + y); } // add
@@ -1073,7 +1023,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 33: loop
+// Kernel 31: loop
 #define COUNT 36
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
@@ -1147,7 +1097,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 34: loop
+// Kernel 32: loop
 #define COUNT 17
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine

@@ -90,3 +90,12 @@ fn losses_of_16_bits_are_sums_of_32() {
     let compiled = compile(|x: &Tensor| vjp(f, x).1.call(&Tensor::ones([3]).cast(DType::F32)));
     assert_eq!(compiled.call(&x).dtype(), DType::BF16);
 }
+
+#[test]
+fn a_loop_behind_a_large_product_of_16_bits() {
+    let (x, w) = (wave([192, 160], 0.7), wave([256, 160], 0.3));
+    let f = |(x, w): &(Tensor, Tensor)| x.linear(w).tanh();
+    let found = compile(f).precision(Precision::Bf16).call(&(x.clone(), w.clone()));
+    let rounded = x.cast(DType::BF16).linear(&w.cast(DType::BF16)).cast(DType::F32).tanh();
+    assert_eq!(found, rounded);
+}

@@ -1,6 +1,7 @@
 //! Fuses loops into the large products that they follow (bias, activation, residual, optimiser update), while rows are still in cache.
 
 use super::{Fuser, Kernel, Role};
+use wengert_kernels::tiled::held;
 
 impl Fuser<'_> {
     /// Merges calls with loops that read their results element by element.
@@ -53,6 +54,11 @@ impl Fuser<'_> {
     /// Whether `kernel` is a loop over the elements of the call's result, and nothing has to run in between.
     fn can_follow(&self, call: usize, kernel: usize, number: usize) -> bool {
         let output = self.equation(number).outputs[0];
+        // Numbers of 16 bits are converted as they are loaded, which needs all of them to be complete.
+        let dtype = self.program.spec(output).dtype;
+        if held(dtype) != dtype {
+            return false;
+        }
         let Some(fused) = self.fused(kernel).filter(|fused| fused.elements == self.elements(output)) else {
             return false;
         };
