@@ -4,9 +4,9 @@
 //! tested without a GPU. The driver, the compiler and the library are loaded when a device is first used, so that every program starts
 //! without them.
 
+mod absorbed;
 #[doc(hidden)]
 pub mod calls;
-mod casts;
 #[allow(unsafe_code)]
 mod driver;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! From plans to launches.
 
+use crate::absorbed::{Absorbed, Addition};
 use crate::calls;
-use crate::casts::Casts;
 use crate::launch::{Kernel, Launch, Launches, Shape, Word, Work};
 use crate::product::Rounding;
 use crate::source::{Printed, Sums, WORDS, entry, stored, sum_bytes, summed};
@@ -62,8 +62,8 @@ pub struct Lowering {
     step: usize,
     /// The regions of constants that are all zeros.
     zeros: Vec<usize>,
-    /// Conversions that calls make themselves.
-    casts: Casts,
+    /// Loops that calls run themselves.
+    absorbed: Absorbed,
     /// Where the regions of the current plan lie.
     frame: Option<Vec<Span>>,
 }
@@ -86,16 +86,15 @@ pub fn lower(plan: &Plan, capability: usize) -> Result<(Launches, Vec<Tensor>, u
             .filter(|number| is_zero(&plan.constants[*number]))
             .map(|n| 1 + plan.inputs + n)
             .collect(),
-        casts: Casts::of(&plan.steps),
+        absorbed: Absorbed::of(&plan.steps),
         frame: None,
     };
     let mut number = 0;
     while let Some(step) = plan.steps.get(number) {
         lowering.step = number;
-        let has_casts = |number: usize| lowering.casts.dropped.iter().any(|(step, _)| *step == number);
         let steps = plan.steps[number..].iter().enumerate();
         let small = steps
-            .take_while(|(at, step)| calls::team::is_small(step) && !has_casts(number + at))
+            .take_while(|(at, step)| calls::team::is_small(step) && !lowering.absorbed.drops_of(number + at))
             .take(calls::team::MOST_STEPS)
             .count();
         if small > 1 && calls::team::run(&mut lowering, &plan.steps[number..number + small]) {
@@ -114,7 +113,7 @@ impl Lowering {
         match step {
             Placed::Loops(loops) => {
                 let is_dropped =
-                    |number: usize| self.frame.is_none() && self.casts.dropped.contains(&(self.step, number));
+                    |number: usize| self.frame.is_none() && self.absorbed.dropped.contains(&(self.step, number));
                 let kept: Vec<&PlacedLoop> = loops
                     .iter()
                     .enumerate()
@@ -182,7 +181,12 @@ impl Lowering {
 
     /// The memory of bf16 in which the first output of this step's call is stored, instead of its own.
     pub fn narrow_result(&self) -> Option<Span> {
-        self.frame.is_none().then(|| self.casts.results.get(&self.step).copied()).flatten()
+        self.frame.is_none().then(|| self.absorbed.results.get(&self.step).copied()).flatten()
+    }
+
+    /// What this step's call adds to its first operand or result.
+    pub fn addition(&self) -> Option<Addition> {
+        self.frame.is_none().then(|| self.absorbed.additions.get(&self.step).copied()).flatten()
     }
 
     /// Whether all elements of an operand are known to be 0.

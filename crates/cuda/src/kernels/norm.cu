@@ -9,24 +9,29 @@
 //   COMPUTE   type to compute with: float, or double where T is double
 //   STAT      type of m and r in memory
 //   RESULT    type of y, SLOPE type of dy: T, or bf16 where T is float
+//   ADDEND    type of an addend a[ROWS][COLS], or T; HAS_ADDEND: 0 or 1. With one, norm_rows normalises x + a and also writes the sum, and
+//             norm_gradient writes dx + a instead of dx. Only where COLS <= 4096 and T is float.
+//   HAS_COPY, HAS_TOTAL: 0 or 1. norm_gradient also writes dx + a as bf16; it also sums dx + a over the rows, like db.
+//   STAGES    rows that norm_gradient has in shared memory, for each group of lanes: 2 or 3
 //   ROWS, COLS; EPSILON, a number; CENTERED, HAS_WEIGHT, HAS_BIAS: 0 or 1
 //   ALIGN     bytes, a power of two that divides every address given (16 for whole buffers; sizeof(T) is always right)
 //   PARTS     blocks of norm_gradient; any number from 1 on is right (norm_rows does not look at it)
-// A pointer that the macros leave without use (m, w, b, dw, db) may be null.
+// A pointer that the macros leave without use (m, w, b, dw, db, addend, sum, copy, total) may be null. The sum and dx may be where the
+// addend is, and dx and the copy where x or dy of the same type is.
 //
-// norm_rows(x, w, b, y, m, r)
+// norm_rows(x, w, b, y, m, r, addend, sum)
 //   COLS * sizeof(COMPUTE) <= 4096: grid ceil(ROWS / 4), block 128 (a warp per row).
 //   else: grid ROWS, block 256 where COLS <= 4096, 512 where COLS <= 16384, 1024 above.
-// norm_gradient(x, w, m, r, dy, dx, scratch): grid PARTS. Let n = COLS * sizeof(COMPUTE).
+// norm_gradient(x, w, m, r, dy, dx, addend, copy, scratch): grid PARTS. Let n = COLS * sizeof(COMPUTE).
 //   block: 256 where n <= 4096 or COLS <= 4096, else 512.
-//   bytes of dynamic shared memory: 3 * G * COLS * (sizeof(T) + sizeof(SLOPE)), and no less than G * COLS * sizeof(COMPUTE), with G = 8 where n <= 4096 (a warp per row) and 1 above (a block per row);
-//   0 where n > 32768. That is at most 196608.
+//   bytes of dynamic shared memory: STAGES * G * COLS * (sizeof(T) + sizeof(SLOPE) + HAS_ADDEND * sizeof(ADDEND)), and no less than G * COLS * sizeof(COMPUTE), with G = 8 where n <= 4096 (a warp per row) and 1 above (a block per row);
+//   0 where n > 32768. That is at most 196608 with 2 stages or no addend.
 //   PARTS: the processors (132), twice as many where n > 4096 and COLS <= 2048; but not more than ceil(ROWS / G).
-//   scratch: COMPUTE [HAS_WEIGHT + HAS_BIAS][PARTS][COLS], sums of dw, then of db.
+//   scratch: COMPUTE [HAS_WEIGHT + HAS_BIAS + HAS_TOTAL][PARTS][COLS], sums of dw, of db, of the total.
 // norm_gradient_columns(x, m, r, dy, scratch): only where n > 32768 and w or b is there; writes scratch, which norm_gradient then does not.
 //   grid (ceil(COLS / 256), PARTS), block 256.
-// norm_gradient_sum(scratch, dw, db): after these, where w or b is there.
-//   grid (ceil(COLS / 32), HAS_WEIGHT + HAS_BIAS), block 1024.
+// norm_gradient_sum(scratch, dw, db, total): after these, where one of them is there.
+//   grid (ceil(COLS / 32), HAS_WEIGHT + HAS_BIAS + HAS_TOTAL), block 1024.
 // All but norm_gradient need no dynamic shared memory.
 
 constexpr bool NARROW = COLS * sizeof(COMPUTE) <= 4096;
@@ -36,7 +41,6 @@ constexpr int GRADIENT_THREADS = NARROW || COLS <= 4096 ? 256 : 512;
 constexpr int GRADIENT_LANES = NARROW ? 32 : GRADIENT_THREADS, GROUPS = GRADIENT_THREADS / GRADIENT_LANES;
 // Whether the weights and the sums of a block's columns fit into its registers, and some rows into shared memory.
 constexpr bool FITS = COLS * sizeof(COMPUTE) <= 32768, KEEP_WEIGHT = FITS && HAS_WEIGHT;
-constexpr int STAGES = 3;
 
 // The most elements that one load may take: all lanes should have work.
 DEVICE constexpr int width_for(int lanes) {
@@ -51,7 +55,7 @@ template <int COUNT> DEVICE COMPUTE fold(COMPUTE x) {
     else return fold_block<Sum>(x, (COMPUTE)0);
 }
 
-KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, RESULT *y, STAT *m, STAT *r) {
+KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, RESULT *y, STAT *m, STAT *r, const ADDEND *addend, T *sum) {
     constexpr int WIDTH = width_for(LANES), PACKS = COLS / WIDTH, ROUNDS = (PACKS + LANES - 1) / LANES;
     // Rows too long for registers are read once for every pass.
     constexpr bool KEEP = COLS * sizeof(T) <= 128 * LANES;
@@ -67,6 +71,19 @@ KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, RESULT *y, STAT *m
 #pragma unroll
         for (int i = 0; i < ROUNDS; i++)
             if (lane + i * LANES < PACKS) kept[i] = source[lane + i * LANES];
+    }
+    if constexpr (HAS_ADDEND) {
+        static_assert(KEEP, "sums are kept");
+        typedef Pack<ADDEND, WIDTH> Addends;
+        const Addends *addends = (const Addends *)(addend + (i64)row * COLS);
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++) {
+            if (lane + i * LANES >= PACKS) break;
+            Addends more = addends[lane + i * LANES];
+#pragma unroll
+            for (int j = 0; j < WIDTH; j++) put(kept[i].x, j, get(kept[i].x, j) + get(more.x, j));
+            ((Values *)(sum + (i64)row * COLS))[lane + i * LANES] = kept[i];
+        }
     }
     auto values = [&](int i) -> Values {
         if constexpr (KEEP) return kept[i];
@@ -114,7 +131,7 @@ KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, RESULT *y, STAT *m
             if constexpr (HAS_BIAS) value += get(bias.x, j);
             put(result.x, j, value);
         }
-        target[pack] = result;
+        store_pack((RESULT *)(target + pack), result);
     }
 }
 
@@ -177,7 +194,8 @@ template <int ROUNDS, int WIDTH> DEVICE void sum_groups(const COMPUTE (&sums)[RO
     }
 }
 
-KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, const STAT *r, const SLOPE *dy, T *dx, COMPUTE *scratch) {
+KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, const STAT *r, const SLOPE *dy, T *dx, const ADDEND *addend,
+    bf16 *copy, COMPUTE *scratch) {
 #ifdef SHIM
     char *memory = shim_dynamic;
 #else
@@ -188,9 +206,11 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
     constexpr int STEP = PARTS * GROUPS;
     typedef Pack<T, WIDTH> Values;
     typedef Pack<SLOPE, WIDTH> Slopes;
+    typedef Pack<ADDEND, WIDTH> Addends;
+    static_assert(FITS || !HAS_ADDEND, "rows with an addend fit");
     int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
 
-    COMPUTE sum_w[SUM_W ? ROUNDS : 1][WIDTH] = {}, sum_b[SUM_B ? ROUNDS : 1][WIDTH] = {};
+    COMPUTE sum_w[SUM_W ? ROUNDS : 1][WIDTH] = {}, sum_b[SUM_B ? ROUNDS : 1][WIDTH] = {}, sums[HAS_TOTAL ? ROUNDS : 1][WIDTH] = {};
     Values weights[KEEP_WEIGHT ? ROUNDS : 1];
     if constexpr (KEEP_WEIGHT) {
 #pragma unroll
@@ -202,6 +222,9 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
     auto slope_stage = [&](int number) -> Slopes * {
         return (Slopes *)((Values *)memory + STAGES * GROUPS * PACKS) + (number * GROUPS + group) * PACKS;
     };
+    auto addend_stage = [&](int number) -> Addends * {
+        return (Addends *)((Slopes *)((Values *)memory + STAGES * GROUPS * PACKS) + STAGES * GROUPS * PACKS) + (number * GROUPS + group) * PACKS;
+    };
     auto fetch = [&](int row, int number) -> void {
         if constexpr (FITS) {
             if (row < ROWS) {
@@ -212,6 +235,7 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
                     if (pack >= PACKS) break;
                     copy_ahead(stage(number) + pack, (const Values *)(x + start) + pack);
                     copy_ahead(slope_stage(number) + pack, (const Slopes *)(dy + start) + pack);
+                    if constexpr (HAS_ADDEND) copy_ahead(addend_stage(number) + pack, (const Addends *)(addend + start) + pack);
                 }
             }
             end_copies();
@@ -234,10 +258,11 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
         fetch_statistics(row + STEP);
         const Values *source = (const Values *)(x + start);
         const Slopes *slopes = (const Slopes *)(dy + start);
+        const Addends *addends = nullptr;
         if constexpr (FITS) {
             fetch(row + (STAGES - 1) * STEP, number == 0 ? STAGES - 1 : number - 1);
             wait_copies<STAGES - 1>();
-            source = stage(number), slopes = slope_stage(number);
+            source = stage(number), slopes = slope_stage(number), addends = addend_stage(number);
             number = number == STAGES - 1 ? 0 : number + 1;
         }
         COMPUTE mean_h = 0, mean_hu = 0;
@@ -266,19 +291,28 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
             if (pack >= PACKS) break;
             Values a = source[pack], weight, result;
             Slopes slope = slopes[pack];
+            Addends more;
+            if constexpr (HAS_ADDEND) more = addends[pack];
+            Pack<bf16, WIDTH> rounded;
             if constexpr (HAS_WEIGHT) weight = KEEP_WEIGHT ? weights[KEEP_WEIGHT ? i : 0] : ((const Values *)w)[pack];
 #pragma unroll
             for (int j = 0; j < WIDTH; j++) {
                 COMPUTE u = (get(a.x, j) - shift) * rate, h = get(slope.x, j);
                 if constexpr (HAS_WEIGHT) h *= get(weight.x, j);
-                put(result.x, j, rate * (h - mean_h - u * mean_hu));
+                COMPUTE slope_x = rate * (h - mean_h - u * mean_hu);
+                if constexpr (HAS_ADDEND) slope_x += get(more.x, j);
+                put(result.x, j, slope_x);
+                if constexpr (HAS_COPY) put(rounded.x, j, slope_x);
+                if constexpr (HAS_TOTAL) sums[i][j] += slope_x;
             }
             ((Values *)(dx + start))[pack] = result;
+            if constexpr (HAS_COPY) store_pack(copy + start + pack * WIDTH, rounded);
         }
     }
     wait_copies<0>();
     if constexpr (SUM_W) sum_groups(sum_w, (COMPUTE *)memory, scratch + (i64)blockIdx.x * COLS);
     if constexpr (SUM_B) sum_groups(sum_b, (COMPUTE *)memory, scratch + ((i64)HAS_WEIGHT * PARTS + blockIdx.x) * COLS);
+    if constexpr (HAS_TOTAL) sum_groups(sums, (COMPUTE *)memory, scratch + ((i64)(HAS_WEIGHT + HAS_BIAS) * PARTS + blockIdx.x) * COLS);
 }
 
 KERNEL(256) norm_gradient_columns(const T *x, const STAT *m, const STAT *r, const SLOPE *dy, COMPUTE *scratch) {
@@ -297,7 +331,7 @@ KERNEL(256) norm_gradient_columns(const T *x, const STAT *m, const STAT *r, cons
     if constexpr (HAS_BIAS) scratch[((i64)HAS_WEIGHT * PARTS + blockIdx.y) * COLS + c] = sum_b;
 }
 
-KERNEL(1024) norm_gradient_sum(const COMPUTE *scratch, T *dw, T *db) {
+KERNEL(1024) norm_gradient_sum(const COMPUTE *scratch, T *dw, T *db, T *total_x) {
     __shared__ COMPUTE totals[32][33];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = blockIdx.x * 32;
     scratch += (i64)blockIdx.y * PARTS * COLS;
@@ -308,5 +342,6 @@ KERNEL(1024) norm_gradient_sum(const COMPUTE *scratch, T *dw, T *db) {
     totals[warp][lane] = total;
     __syncthreads();
     total = fold_warp<Sum>(totals[lane][warp]);
-    if (lane == 0 && first + warp < COLS) put(HAS_WEIGHT && blockIdx.y == 0 ? dw : db, first + warp, total);
+    T *target = HAS_WEIGHT && blockIdx.y == 0 ? dw : blockIdx.y == HAS_WEIGHT + HAS_BIAS ? total_x : db;
+    if (lane == 0 && first + warp < COLS) put(target, first + warp, total);
 }
