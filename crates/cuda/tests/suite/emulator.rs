@@ -166,10 +166,15 @@ fn text(launches: &Launches) -> String {
                 };
                 let argument =
                     |words: &Vec<Word>| format!("{{{}}}", words.iter().map(word).collect::<Vec<_>>().join(", "));
-                let arguments: Vec<String> = arguments.iter().map(argument).collect();
                 let [[x, y, z], [i, j, k]] = [shape.grid, shape.block];
+                let bytes = 8 * arguments.iter().map(Vec::len).sum::<usize>();
+                // The driver refuses other launches.
+                let is_possible = shape.grid.iter().chain(&shape.block).all(|count| *count > 0)
+                    && (y <= 65535 && z <= 65535 && i * j * k <= 1024 && shape.shared <= 232_448 && bytes <= 4096)
+                    && x.is_multiple_of(shape.cluster);
+                assert!(is_possible, "{}: {shape:?} with {bytes} bytes of arguments", launches.kernels[*kernel].name);
                 let name = &launches.kernels[*kernel].name;
-                let arguments = arguments.join(", ");
+                let arguments = arguments.iter().map(argument).collect::<Vec<_>>().join(", ");
                 // The blocks of a cluster are one, side by side.
                 let (x, j) = (x / shape.cluster, j * shape.cluster);
                 let shape = format!("dim3({x}, {y}, {z}), dim3({i}, {j}, {k}), {}", shape.shared * shape.cluster);
