@@ -66,6 +66,11 @@ impl Positions {
         self.outer * self.k
     }
 
+    /// Whether numbers of 16 bits are changed one by one: they are kept as f32 until the last.
+    fn widens(&self, dtype: DType) -> bool {
+        dtype.is_float() && dtype.size() == 2 && !self.by_rows()
+    }
+
     fn by_rows(&self) -> bool {
         self.strides[2] == 0
     }
@@ -145,6 +150,22 @@ enum Change {
 
 /// `y = x`, then a change at the positions in order. `x` may be `y`.
 fn change_at(lowering: &mut Lowering, positions: &Positions, dtype: DType, [from, to]: [Span; 2], change: Change) {
+    let (all, elements) = (positions.outer * positions.n * positions.inner, positions.count() * positions.inner);
+    let wide = |lowering: &mut Lowering, values: Span| choose::converted(lowering, values, dtype, DType::F32, elements);
+    let widened = match change {
+        _ if !positions.widens(dtype) => None,
+        Change::Add { values, .. } => Some(Change::Add { values: wide(lowering, values), is_zero: false }),
+        Change::Fold { values, fold } if fold != "Assign" => {
+            Some(Change::Fold { values: wide(lowering, values), fold })
+        }
+        _ => None,
+    };
+    if let Some(change) = widened {
+        let sums = choose::converted(lowering, from, dtype, DType::F32, all);
+        change_at(lowering, positions, DType::F32, [sums; 2], change);
+        choose::convert(lowering, (sums, DType::F32), (to, dtype), all);
+        return;
+    }
     let (values, is_zero) = match change {
         Change::Add { values, is_zero } => (values, is_zero),
         Change::Fold { values, .. } => (values, false),
@@ -162,13 +183,12 @@ fn change_at(lowering: &mut Lowering, positions: &Positions, dtype: DType, [from
     let is_there = !is_zero && (from.region, from.start) == (to.region, to.start);
     let fill = match is_there {
         true => 0,
-        false => (positions.outer * positions.n * positions.inner / width).div_ceil(1024).min(264),
+        false => (all / width).div_ceil(1024).min(264),
     };
-    let elements = count * positions.inner;
     if !by_rows || elements == 0 {
         if !is_there {
             let arguments = vec![null.clone(), address(from), address(to), null];
-            lowering.launch("scatter_begin", text.clone(), Shape::line(264, 1024), arguments);
+            lowering.launch("scatter_begin", text.clone(), Shape::line(fill, 1024), arguments);
         }
         if elements == 0 {
             return;
@@ -254,6 +274,12 @@ fn changed(lowering: &mut Lowering, call: &Call<'_>, change: Change) -> Result<(
     let (to, dtype) = (lowering.at(call.writes[0].0), x.spec.dtype);
     let positions = Positions::of(lowering, index, axis, x.spec.shape[axis])?;
     let (part, is_whole) = named(x, &index.spec.shape, axis);
+    let change = match change {
+        Change::Add { values, is_zero } => {
+            Change::Add { values, is_zero: is_zero && is_whole && !positions.widens(dtype) }
+        }
+        other => other,
+    };
     if is_whole {
         let from = match change {
             Change::Add { is_zero: true, .. } => to,
@@ -269,10 +295,6 @@ fn changed(lowering: &mut Lowering, call: &Call<'_>, change: Change) -> Result<(
     // Positions in a part of the other axes: that part is changed alone, and put back.
     let (from, changed) = (lowering.contiguous(&part)?, lowering.scratch(part.spec.bytes()));
     part::begin(lowering, x, to)?;
-    let change = match change {
-        Change::Add { values, .. } => Change::Add { values, is_zero: false },
-        other => other,
-    };
     change_at(lowering, &positions, dtype, [from, changed], change);
     let place = Place { offset: 0, strides: part::row_major(&x.spec.shape) };
     let strides = part::row_major(&part.spec.shape);

@@ -70,7 +70,7 @@ KERNEL(256) split_key(const i64 *keys, const i64 *index, i64 *children) {
     i64 k = (i64)blockIdx.x * 256 + threadIdx.x;
     if (k >= KEYS) return;
     // Another key, so that children never coincide with numbers drawn from the stream.
-    Words words = philox((u64)index[k], (u64)keys[2 * k + 1], (u64)keys[2 * k] ^ 0x737069746c206b65ull);
+    Words words = philox((u64)index[k], (u64)keys[2 * k + 1], (u64)keys[2 * k] ^ 0x73706c6974206b65ull);
     children[2 * k] = (i64)double_word(words, 0), children[2 * k + 1] = (i64)double_word(words, 1);
 }
 
