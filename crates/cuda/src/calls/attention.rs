@@ -109,8 +109,8 @@ impl Heads {
         self.dtype == DType::BF16 && self.width.is_multiple_of(16) && is_wide && lowering.capability == 90
     }
 
-    /// The macros of all kernels.
-    fn sizes(&self, call: &Call<'_>) -> Macros {
+    /// The macros of all kernels, and those of some.
+    fn sizes(&self, call: &Call<'_>, scale: String, more: &[(&str, usize)]) -> Macros {
         let macros = Macros::default()
             .set("T", stored(self.dtype))
             .set("LSE_TYPE", stored(self.lse))
@@ -119,7 +119,9 @@ impl Heads {
             .set("TOKENS", self.tokens)
             .set("KEYS", self.keys)
             .set("WIDTH", self.width)
+            .set("SCALE", scale)
             .set("CAUSAL", call.attrs.int("causal"));
+        let macros = more.iter().fold(macros, |macros, (name, value)| macros.set(name, value));
         ["Q", "K", "V", "O"].iter().zip(self.steps).fold(macros, |macros, (name, Steps([batch, head, token]))| {
             macros
                 .set(&format!("{name}_BATCH"), format!("({batch})"))
@@ -135,12 +137,9 @@ impl Heads {
         let is_wide =
             alignment(spans) == 16 && even(self.width) && self.steps.iter().flat_map(|steps| steps.0).all(even);
         let cores = self.has_tensor_cores(lowering, is_wide);
-        let macros = self
-            .sizes(call)
-            .set("SCALE", format!("{:?}f", call.attrs.real("scale") as f32))
-            .set("WIDE", u8::from(is_wide))
-            .set("TENSOR_CORES", u8::from(cores));
-        (macros, cores)
+        let scale = format!("{:?}f", call.attrs.real("scale") as f32);
+        let more = [("WIDE", usize::from(is_wide)), ("TENSOR_CORES", usize::from(cores))];
+        (self.sizes(call, scale, &more), cores)
     }
 
     /// The text of the plain kernels, and where the mask lies.
@@ -152,11 +151,8 @@ impl Heads {
         let kind = self.mask.map_or(0, |mask| if mask.dtype == DType::Bool { 2 } else { 1 });
         let strides = self.mask.map_or([0; 4], |mask| mask.strides);
         let macros = self
-            .sizes(call)
-            .set("REAL", held(self.dtype))
-            .set("VALUES", self.values)
-            .set("SCALE", format!("({scale:?})"))
-            .set("MASK", kind);
+            .sizes(call, format!("({scale:?})"), &[("VALUES", self.values), ("MASK", kind)])
+            .set("REAL", held(self.dtype));
         let macros = ["M_BATCH", "M_HEAD", "M_QUERY", "M_KEY"]
             .iter()
             .zip(strides)

@@ -3,7 +3,7 @@
 use super::part::{self, Place};
 use super::{Macros, address, addresses, choose, pooling, width};
 use crate::launch::{Shape, Word};
-use crate::lower::{Call, Lowering};
+use crate::lower::{Call, Lowering, missing};
 use crate::source::{held, stored};
 use wengert_compiler::plan::Read;
 use wengert_core::primitive::Spec;
@@ -60,6 +60,14 @@ impl Positions {
         // One index for each row has no step along it.
         let strides = [(k * inner) as isize, inner as isize, isize::from(inner > 1)];
         Ok(Positions { outer, n, k, inner, index, strides })
+    }
+
+    /// An error for more rows than sorted positions can name.
+    fn expect_rows(&self) -> Result<(), Error> {
+        match self.by_rows() && (self.outer * self.n).max(self.count()) >= u32::MAX as usize {
+            true => Err(missing(format!("{} rows at positions have no kernel for this device", self.outer * self.n))),
+            false => Ok(()),
+        }
     }
 
     fn count(&self) -> usize {
@@ -186,7 +194,7 @@ fn change_at(lowering: &mut Lowering, positions: &Positions, dtype: DType, [from
         false => (all / width).div_ceil(1024).min(264),
     };
     if !by_rows || elements == 0 {
-        if !is_there {
+        if fill > 0 {
             let arguments = vec![null.clone(), address(from), address(to), null];
             lowering.launch("scatter_begin", text.clone(), Shape::line(fill, 1024), arguments);
         }
@@ -273,6 +281,7 @@ fn changed(lowering: &mut Lowering, call: &Call<'_>, change: Change) -> Result<(
     let (x, index, axis) = (&call.reads[0], &call.reads[1], call.attrs.axis("axis"));
     let (to, dtype) = (lowering.at(call.writes[0].0), x.spec.dtype);
     let positions = Positions::of(lowering, index, axis, x.spec.shape[axis])?;
+    positions.expect_rows()?;
     let (part, is_whole) = named(x, &index.spec.shape, axis);
     let change = match change {
         Change::Add { values, is_zero } => {
@@ -324,6 +333,7 @@ pub fn scatter_planes(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Er
         return pooling::scatter_planes(lowering, call);
     }
     let (positions, values) = (of_planes(lowering, call)?, lowering.contiguous(x)?);
+    positions.expect_rows()?;
     change_at(lowering, &positions, x.spec.dtype, [to, to], Change::Add { values, is_zero: true });
     Ok(())
 }
