@@ -153,8 +153,21 @@ pub const TARGET: Target = Target {
     most_parts: 132,
     least_rows: 1,
     widens: true,
-    // Every row is read before it is written.
-    overwriting: &[("softmax_cross_entropy_gradient", 0)],
+    // Every element, or row, is read before it is written.
+    overwriting: &[
+        ("diagonal_add", 0),
+        ("diagonal_assign", 0),
+        ("scatter", 0),
+        ("scatter_add", 0),
+        ("scatter_max", 0),
+        ("scatter_min", 0),
+        ("scatter_mul", 0),
+        ("slice_add", 0),
+        ("slice_assign", 0),
+        ("softmax_cross_entropy_gradient", 0),
+        ("unscatter", 0),
+        ("windows_add", 0),
+    ],
     ..Target::CPU
 };
 

@@ -1,10 +1,11 @@
 //! Convolutions and their two partial derivatives.
 
-use super::pooling::{expect_f32, two};
-use super::{Macros, PROCESSORS, addresses};
+use super::pooling::two;
+use super::{Macros, PROCESSORS, addresses, choose, windows};
 use crate::launch::Shape;
 use crate::lower::{Call, Lowering};
-use wengert_core::Error;
+use wengert_core::{DType, Error};
+use wengert_kernels::memory::Span;
 
 pub(super) const TEXT: &str = include_str!("../kernels/conv.cu");
 
@@ -162,29 +163,63 @@ fn shapes<'a>(call: &'a Call<'_>) -> [&'a [usize]; 3] {
     [&call.reads[0].spec.shape[..], &call.reads[1].spec.shape[..], &call.writes[0].1.shape[..]]
 }
 
+/// Whether the kernels of this file take a call: sums in f32, over one or two axes.
+fn is_fast(call: &Call<'_>) -> bool {
+    let reads = call.reads.iter().all(|read| read.spec.bytes() > 0);
+    reads && call.attrs.sizes("kernel").rank() <= 2 && call.reads[0].spec.dtype != DType::F64
+}
+
+/// The operands as row-major f32, and where the result goes as f32; `finish` puts it in its place.
+fn wide(lowering: &mut Lowering, call: &Call<'_>) -> Result<[Span; 3], Error> {
+    let dtype = call.reads[0].spec.dtype;
+    let (to, spec) = &call.writes[0];
+    let mut spans = [lowering.at(*to); 3];
+    for (span, read) in spans.iter_mut().zip(call.reads) {
+        let own = lowering.contiguous(read)?;
+        *span = match dtype {
+            DType::F32 => own,
+            _ => choose::converted(lowering, own, dtype, DType::F32, read.spec.shape.elements()),
+        };
+    }
+    if dtype != DType::F32 {
+        spans[2] = lowering.scratch(4 * spec.shape.elements());
+    }
+    Ok(spans)
+}
+
+fn finish(lowering: &mut Lowering, call: &Call<'_>, result: Span) {
+    let (to, spec) = &call.writes[0];
+    if spec.dtype != DType::F32 {
+        let to = lowering.at(*to);
+        choose::convert(lowering, (result, DType::F32), (to, spec.dtype), spec.shape.elements());
+    }
+}
+
 /// `conv`: of x and w.
 pub fn forward(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let [x, w, y] = shapes(call);
+    if !is_fast(call) {
+        return windows::conv(lowering, call, x, y);
+    }
     gathered(lowering, call, Sizes::new(call, x, w, y)?, true)
 }
 
 /// `conv_input_gradient`: of y and w.
 pub fn input_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let [y, w, x] = shapes(call);
+    if !is_fast(call) {
+        return windows::conv(lowering, call, x, y);
+    }
     gathered(lowering, call, Sizes::new(call, x, w, y)?, false)
 }
 
 fn gathered(lowering: &mut Lowering, call: &Call<'_>, sizes: Sizes, forward: bool) -> Result<(), Error> {
-    expect_f32(call)?;
-    if call.writes[0].1.bytes() == 0 {
-        return Ok(());
-    }
-    let (from, w) = (lowering.contiguous(&call.reads[0])?, lowering.contiguous(&call.reads[1])?);
-    let to = lowering.at(call.writes[0].0);
+    let [from, w, to] = wide(lowering, call)?;
     let tile = Tile::of(&sizes, forward);
     let (kind, name) = if forward { ("CONV", "conv") } else { ("INPUT_GRADIENT", "conv_input_gradient") };
     let (text, shape) = (tile.macros(&sizes, kind).before(TEXT), tile.shape(&sizes, forward));
     lowering.launch(name, text, shape, addresses(&[Some(from), Some(w), Some(to)]));
+    finish(lowering, call, to);
     Ok(())
 }
 
@@ -247,14 +282,12 @@ impl WeightTile {
 
 /// `conv_weight_gradient`: of x and y.
 pub fn weight_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
-    expect_f32(call)?;
-    if call.writes[0].1.bytes() == 0 {
-        return Ok(());
-    }
     let [x, y, w] = shapes(call);
+    if !is_fast(call) {
+        return windows::conv(lowering, call, x, y);
+    }
     let sizes = Sizes::new(call, x, w, y)?;
-    let (x, y) = (lowering.contiguous(&call.reads[0])?, lowering.contiguous(&call.reads[1])?);
-    let to = lowering.at(call.writes[0].0);
+    let [x, y, to] = wide(lowering, call)?;
     let tile = WeightTile::of(&sizes);
     let (tiles, parts, sums) = (tile.tiles(&sizes), tile.parts(&sizes), tile.sums(&sizes));
     let text = sizes
@@ -281,5 +314,6 @@ pub fn weight_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), E
     lowering.launch("conv_weight_gradient", text.clone(), shape, addresses(&[Some(x), Some(y), Some(scratch)]));
     let shape = Shape::line((tiles * sums).div_ceil(32), 256);
     lowering.launch("conv_weight_sum", text, shape, addresses(&[Some(scratch), Some(to)]));
+    finish(lowering, call, to);
     Ok(())
 }

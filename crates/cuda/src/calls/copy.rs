@@ -32,12 +32,11 @@ pub fn strided(lowering: &mut Lowering, read: &Read, to: Span) {
     };
     let widest = [16, 8, 4, 2].into_iter().find(|&width| width * bytes <= 16 && divides(width));
     let width = if axis.is_none() && strides[last] == 1 { widest.unwrap_or(1) } else { 1 };
-    let list = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(", ");
     let text = Macros::default()
         .set("BYTES", bytes)
         .set("RANK", shape.len())
-        .set("SIZES", list(&mut shape.iter().map(usize::to_string)))
-        .set("STRIDES", list(&mut strides.iter().map(isize::to_string)))
+        .list("SIZES", shape)
+        .list("STRIDES", strides)
         .set("WIDTH", width)
         .set("TILED", u8::from(axis.is_some()))
         .set("AXIS", axis.unwrap_or(0))

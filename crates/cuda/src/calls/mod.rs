@@ -1,17 +1,21 @@
 //! How each operation with kernels of its own is launched.
 
 mod attention;
+mod choose;
 mod conv;
 pub mod copy;
 mod cross_entropy;
 mod flow;
 mod index;
 mod norm;
+mod part;
 mod pooling;
 mod products;
+mod random;
 mod sum;
 pub mod team;
 mod tiled;
+mod windows;
 
 pub use flow::flow;
 
@@ -26,40 +30,71 @@ type Row = (&'static str, fn(&mut Lowering, &Call<'_>) -> Result<(), Error>);
 
 /// All operations with kernels; one row for each.
 pub const TABLE: &[Row] = &[
+    ("adaptive_avg_pool", windows::pool),
+    ("adaptive_avg_pool_gradient", windows::pool),
+    ("adaptive_max_pool", windows::pool),
     ("attention", attention::of_heads),
     ("attention_gradient", attention::of_heads_gradient),
+    ("avg_pool", windows::pool),
+    ("avg_pool_gradient", windows::pool),
+    ("concat", part::concat),
     ("conv", conv::forward),
     ("conv_input_gradient", conv::input_gradient),
     ("conv_weight_gradient", conv::weight_gradient),
+    ("diagonal_add", part::diagonal),
+    ("diagonal_assign", part::diagonal),
+    ("fold_patches", windows::patches),
     ("gather", index::gather),
+    ("gather_planes", index::gather_planes),
     ("layer_norm", norm::forward),
     ("layer_norm_gradient", norm::gradient),
     ("linear", products::linear),
     ("matmul", products::matmul),
     ("max_pool", pooling::max_pool),
+    ("pack_positive", choose::bits),
+    ("permutation", random::permutation),
     ("rms_norm", norm::forward),
     ("rms_norm_gradient", norm::gradient),
+    ("scatter", index::scatter_fold),
     ("scatter_add", index::scatter_add),
-    ("scatter_planes", pooling::scatter_planes),
+    ("scatter_max", index::scatter_fold),
+    ("scatter_min", index::scatter_fold),
+    ("scatter_mul", index::scatter_fold),
+    ("scatter_planes", index::scatter_planes),
+    ("select_bits", choose::bits),
     ("self_attention", attention::of_projection),
     ("self_attention_gradient", attention::of_projection_gradient),
+    ("slice_add", part::slice),
+    ("slice_assign", part::slice),
     ("softmax_cross_entropy", cross_entropy::forward),
     ("softmax_cross_entropy_gradient", cross_entropy::gradient),
+    ("split_key", random::split_key),
     ("sum", sum::sum),
+    ("triangle_part", choose::triangle),
+    ("unfold_patches", windows::patches),
+    ("uniform", random::uniform),
+    ("unscatter", index::unscatter),
+    ("windows_add", part::windows),
+    ("wrap_index", choose::wrap),
 ];
 
 /// The texts of this crate's files, for tests that show what stands beside them.
 pub const TEXTS: &[(&str, &str)] = &[
     ("kernels/attention.cu", attention::TEXT),
+    ("kernels/attention_plain.cu", attention::PLAIN),
+    ("kernels/choose.cu", choose::TEXT),
     ("kernels/conv.cu", conv::TEXT),
     ("kernels/copy.cu", copy::TEXT),
     ("kernels/cross_entropy.cu", cross_entropy::TEXT),
     ("kernels/finish.cu", crate::lower::FINISH),
     ("kernels/index.cu", index::TEXT),
     ("kernels/norm.cu", norm::TEXT),
+    ("kernels/part.cu", part::TEXT),
     ("kernels/pooling.cu", pooling::TEXT),
     ("kernels/product.cu", tiled::TEXT),
+    ("kernels/random.cu", random::TEXT),
     ("kernels/sum.cu", sum::TEXT),
+    ("kernels/windows.cu", windows::TEXT),
 ];
 
 /// The processors of a large device, for which work is cut into parts; the same everywhere, so that sums are.
@@ -73,6 +108,12 @@ impl Macros {
     fn set(mut self, name: &str, value: impl Display) -> Macros {
         writeln!(self.0, "#define {name} {value}").unwrap();
         self
+    }
+
+    /// A macro that is a list of numbers.
+    fn list<N: Display>(self, name: &str, numbers: impl IntoIterator<Item = N>) -> Macros {
+        let numbers: Vec<String> = numbers.into_iter().map(|number| number.to_string()).collect();
+        self.set(name, numbers.join(", "))
     }
 
     /// The macros before a text.

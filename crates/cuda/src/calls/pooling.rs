@@ -1,6 +1,6 @@
 //! Maxima of windows, and sums at their positions.
 
-use super::{Macros, addresses};
+use super::{Macros, addresses, windows};
 use crate::launch::Shape;
 use crate::lower::{Call, Lowering, missing};
 use wengert_core::{DType, Error};
@@ -16,20 +16,11 @@ pub(super) fn two(call: &Call<'_>, name: &str, missing_axis: usize) -> Result<[u
     }
 }
 
-/// An error unless elements are `f32`.
-pub(super) fn expect_f32(call: &Call<'_>) -> Result<(), Error> {
-    match call.reads[0].spec.dtype {
-        DType::F32 => Ok(()),
-        dtype => Err(missing(format!("{} of {dtype} has no kernel for this device", call.op.name()))),
-    }
-}
-
 /// The maxima of windows, and where they are.
 pub fn max_pool(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
-    expect_f32(call)?;
     let (y, spec) = &call.writes[0];
-    if spec.bytes() == 0 {
-        return Ok(());
+    if spec.dtype != DType::F32 || call.attrs.sizes("kernel").rank() > 2 {
+        return windows::pool(lowering, call);
     }
     let [height, width] = two(call, "input", 1)?;
     let [out_h, out_w] = two(call, "output", 1)?;
@@ -59,14 +50,10 @@ pub fn max_pool(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Values added into planes of zeros.
+/// Values of f32 added into planes of zeros, at positions of i64.
 pub fn scatter_planes(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
-    expect_f32(call)?;
     let (y, spec) = &call.writes[0];
     let plane: usize = call.attrs.sizes("size").iter().product();
-    if spec.bytes() == 0 {
-        return Ok(());
-    }
     let planes = spec.shape.elements() / plane;
     let outs = call.reads[0].spec.shape.elements() / planes;
     let (x, index) = (lowering.contiguous(&call.reads[0])?, lowering.contiguous(&call.reads[1])?);

@@ -1,11 +1,14 @@
 // Reading and adding at indices along an axis.
 //   gather:      y[o][k][i] = x[o][index[o][k][i]][i]; an index outside 0..N gives NaN (0 where T is no float)
 //   scatter_add: y = x, then y[o][index[o][k][i]][i] += v[o][k][i]; an index outside 0..N adds nothing
-// x[OUTER][N][INNER], y[OUTER][K][INNER] of gather; x, y [OUTER][N][INNER], v[OUTER][K][INNER] of scatter_add; index i64.
+//   others:      y = x, then FOLD instead of +; of the values for one place, in order of k
+//   unscatter:   v[o][k][i] = x[o][index[o][k][i]][i] and y = x with 0 there; of several k with one place the last takes it, the others get 0
+// x[OUTER][N][INNER], y[OUTER][K][INNER] of gather; x, y [OUTER][N][INNER], v[OUTER][K][INNER] of the others; index i64.
 // (Two texts can come from this file, as not all macros have a meaning for both; those of the other may be 1.)
 //
 // Macros:
-//   T, COMPUTE  type of x, y, v: float, double, bf16 or i64; type to add in: float for float and bf16, else T
+//   T, COMPUTE  type of x, y, v; type to compute in: float for bf16 and f16, else T
+//   FOLD        Sum (where it is not defined), Times, Max, Min or Assign: how a value changes what is in its place
 //   OUTER, N, K, INNER; IO, IK, II: strides of index in elements along o, k, i; 0 where it repeats
 //   WIDTH       elements that one load takes: where II is 0 a power of two that divides INNER, with WIDTH * sizeof(T) <= 16 a divisor of
 //               the addresses of x, y, v; the greatest is best. 1 where II is not 0.
@@ -28,7 +31,19 @@
 //   scatter_sum(sorted, x, v, y, partials): grid PIECES = ceil(M / PIECE), block: the least of 256 and INNER / WIDTH rounded up to 32.
 //   scatter_pieces(sorted, partials, y): grid (ceil(PIECES / 4), ceil(INNER / 128)), block 256.
 //   sorted, from, to: scratch, u64 [1024 TILES] each; partials: scratch, COMPUTE [PIECES][2][INNER].
+//
+// Others: y becomes x first; scatter_begin does both that and the sort, as above.
+//   where II is not 0: scatter_columns(index, v, y), or take_columns(index, y, v): grid ceil(OUTER * INNER / 128), block 128.
+//   where II is 0, from sorted positions: fold_rows(sorted, v, y), or take_rows(sorted, y, v): grid ceil(M * INNER / 256), block 256.
 // No kernel needs dynamic shared memory. i64 run: the only argument that is no pointer.
+
+#ifndef FOLD
+#define FOLD Sum
+#endif
+
+// Of a new value and the old one.
+struct Times { template <class H> static __device__ H of(H a, H b) { return a * b; } };
+struct Assign { template <class H> static __device__ H of(H a, H) { return a; } };
 
 // Indices are 32 bits wide where these suffice, because constants divide them faster.
 template <bool IS_LARGE> struct Size { typedef u32 Type, Key; };
@@ -47,7 +62,7 @@ constexpr Key LAST_KEY = (Key)(IS_SMALL ? (1u << 22) - 1 : NOWHERE);
 
 DEVICE float no_number(float) { return NAN; }
 DEVICE double no_number(double) { return NAN; }
-DEVICE i64 no_number(i64) { return 0; }
+template <class H> DEVICE H no_number(H) { return 0; }
 
 KERNEL(256) gather(const T *x, const i64 *index, T *y) {
     constexpr int EACH = 4;
@@ -251,13 +266,51 @@ KERNEL(256) scatter_pieces(const u64 *sorted, const COMPUTE *partials, T *y) {
     }
 }
 
-KERNEL(128) scatter_columns(const i64 *index, const T *v, T *y) {
+KERNEL(256) fold_rows(const u64 *sorted, const T *v, T *y) {
+    i64 n = (i64)blockIdx.x * 256 + threadIdx.x, p = n / INNER, i = n % INNER;
+    if (p >= M) return;
+    u32 row = row_of(sorted[p]);
+    // The first of a run goes through it.
+    if (row == NOWHERE || (p > 0 && row_of(sorted[p - 1]) == row)) return;
+    COMPUTE value = get(y, (i64)row * INNER + i);
+    for (; p < M && row_of(sorted[p]) == row; p++) value = FOLD::of((COMPUTE)get(v, (i64)(u32)sorted[p] * INNER + i), value);
+    put(y, (i64)row * INNER + i, value);
+}
+
+KERNEL(256) take_rows(const u64 *sorted, T *y, T *v) {
+    i64 n = (i64)blockIdx.x * 256 + threadIdx.x, p = n / INNER, i = n % INNER;
+    if (p >= M) return;
+    u32 row = row_of(sorted[p]);
+    COMPUTE value = no_number((COMPUTE)0);
+    if (row != NOWHERE) {
+        value = 0;
+        if (p + 1 == M || row_of(sorted[p + 1]) != row) {
+            value = get(y, (i64)row * INNER + i);
+            put(y, (i64)row * INNER + i, (COMPUTE)0);
+        }
+    }
+    put(v, (i64)(u32)sorted[p] * INNER + i, value);
+}
+
+// Calls f(target, place) for the column of this thread, in order of k or from the last on.
+template <class F> DEVICE void each_of_column(const i64 *index, bool is_reversed, F f) {
     i64 column = (i64)blockIdx.x * 128 + threadIdx.x, o = column / INNER, i = column % INNER;
     if (o >= OUTER) return;
-    for (i64 k = 0; k < K; k++) {
-        i64 n = index[o * IO + k * IK + i * II];
-        if (n < 0 || n >= N) continue;
-        i64 target = (o * N + n) * INNER + i;
-        put(y, target, get(y, target) + get(v, (o * K + k) * INNER + i));
+    for (i64 step = 0; step < K; step++) {
+        i64 k = is_reversed ? K - 1 - step : step, n = index[o * IO + k * IK + i * II];
+        f(n >= 0 && n < N ? (o * N + n) * INNER + i : -1, (o * K + k) * INNER + i);
     }
+}
+
+KERNEL(128) scatter_columns(const i64 *index, const T *v, T *y) {
+    each_of_column(index, false, [&](i64 target, i64 place) {
+        if (target >= 0) put(y, target, FOLD::of((COMPUTE)get(v, place), (COMPUTE)get(y, target)));
+    });
+}
+
+KERNEL(128) take_columns(const i64 *index, T *y, T *v) {
+    each_of_column(index, true, [&](i64 target, i64 place) {
+        put(v, place, target < 0 ? no_number((COMPUTE)0) : (COMPUTE)get(y, target));
+        if (target >= 0) put(y, target, (COMPUTE)0);
+    });
 }

@@ -4,4 +4,5 @@
 mod compiled;
 mod emulator;
 mod operations;
+mod shapes;
 mod workloads;
