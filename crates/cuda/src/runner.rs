@@ -58,6 +58,8 @@ impl CudaRunner {
             _ => Ok(None),
         };
         let products = launches.list.iter().map(|launch| prepare(&launch.work)).collect::<Result<_, _>>()?;
+        // Operands of products that were measured are needed no more.
+        gpu.trim();
         let upload = |tensor: &Tensor| {
             let bytes = tensor.row_major_bytes();
             let block = gpu.allocate(bytes.len())?;

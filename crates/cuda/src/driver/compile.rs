@@ -8,7 +8,7 @@ use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert_core::Error;
@@ -97,23 +97,27 @@ fn compile_all(kernels: &[&Kernel], architecture: &str) -> Result<Vec<Vec<u8>>, 
 
 /// A binary from disk, or from the compiler.
 fn binary(kernel: &Kernel, architecture: &str) -> Result<Vec<u8>, Error> {
-    let file = cache(kernel, architecture);
+    let file = cache((version(), architecture, PRELUDE, &kernel.text), "cubin");
     if let Some(known) = file.as_ref().and_then(|file| std::fs::read(file).ok()) {
         return Ok(known);
     }
     let binary = compile(kernel, architecture)?.binary;
-    if let Some(file) = file {
-        // A cache that cannot be written only costs time.
-        let own = file.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
-        let _ = std::fs::create_dir_all(file.parent().expect("it is in a folder"))
-            .and_then(|()| std::fs::write(&own, &binary))
-            .and_then(|()| std::fs::rename(&own, &file));
-    }
+    keep(file.as_deref(), &binary);
     Ok(binary)
 }
 
-/// Where a binary is kept: in `WENGERT_CACHE`, or in the user's folder for such files; nowhere if `WENGERT_CACHE` is empty.
-fn cache(kernel: &Kernel, architecture: &str) -> Option<PathBuf> {
+/// Keeps bytes on disk.
+pub fn keep(file: Option<&Path>, bytes: &[u8]) {
+    let Some(file) = file else { return };
+    // A cache that cannot be written only costs time.
+    let own = file.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
+    let _ = std::fs::create_dir_all(file.parent().expect("it is in a folder"))
+        .and_then(|()| std::fs::write(&own, bytes))
+        .and_then(|()| std::fs::rename(&own, file));
+}
+
+/// Where something is kept: in `WENGERT_CACHE`, or in the user's folder for such files; nowhere if `WENGERT_CACHE` is empty.
+pub fn cache(key: impl Hash, kind: &str) -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let folder = variable("WENGERT_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("wengert")))
@@ -123,10 +127,10 @@ fn cache(kernel: &Kernel, architecture: &str) -> Option<PathBuf> {
     }
     let half = |salt: u64| {
         let mut hasher = DefaultHasher::new();
-        (salt, version(), architecture, PRELUDE, &kernel.text).hash(&mut hasher);
+        (salt, &key).hash(&mut hasher);
         hasher.finish()
     };
-    Some(folder.join("cuda").join(format!("{:016x}{:016x}.cubin", half(0), half(1))))
+    Some(folder.join("cuda").join(format!("{:016x}{:016x}.{kind}", half(0), half(1))))
 }
 
 /// The version of the compiler.

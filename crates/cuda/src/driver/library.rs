@@ -1,5 +1,6 @@
 //! Matrix products of the vendor's library.
 
+use super::tuning::{self, Algorithm};
 use super::{Gpu, Stream, failed};
 use crate::product::{Matrix, Product, Rounding};
 use cudarc::cublaslt::result::CublasError;
@@ -8,7 +9,17 @@ use cudarc::cublaslt::sys::cublasLtMatmulPreferenceAttributes_t as Prefer;
 use cudarc::cublaslt::sys::cublasLtMatrixLayoutAttribute_t as Laid;
 use cudarc::cublaslt::{result as library, sys};
 use std::ffi::c_void;
+use std::sync::Arc;
 use wengert_core::{DType, Error};
+
+/// What the library fills in for a proposal.
+const NOTHING: sys::cublasLtMatmulHeuristicResult_t = sys::cublasLtMatmulHeuristicResult_t {
+    algo: sys::cublasLtMatmulAlgo_t { data: [0; 8] },
+    workspaceSize: 0,
+    state: sys::cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED,
+    wavesCount: 0.0,
+    reserved: [0; 4],
+};
 
 /// The library, started for one GPU.
 pub struct Handle(sys::cublasLtHandle_t);
@@ -84,10 +95,10 @@ impl Gpu {
         Ok(self.library.get_or_init(|| Handle(handle)))
     }
 
-    /// Chooses the algorithm of a product: the first that the library proposes, so the same in every run.
-    pub fn prepare(&self, product: &Product) -> Result<Prepared, Error> {
+    /// Chooses the algorithm of a product: the first that the library proposes, or a faster one with the same results.
+    pub fn prepare(self: &Arc<Gpu>, product: &Product) -> Result<Prepared, Error> {
         self.enter()?;
-        let handle = self.library()?.0;
+        let handle = self.library()?;
         let describe = wrong("a product");
         let Product { dtype, batch, rows, cols, inner, a, b, c, .. } = *product;
         let (compute, scale) = match (dtype, product.rounding) {
@@ -132,18 +143,68 @@ impl Gpu {
         prefer(Prefer::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, bytes(&aligned(c.start)))?;
         prefer(Prefer::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, bytes(&aligned(c.start)))?;
         let [left, right, to] = layouts;
-        // SAFETY: all descriptions are valid.
-        let found = unsafe {
-            let found = library::get_matmul_algo_heuristic(handle, description, left, right, to, to, preference);
+        let mut found = vec![NOTHING; tuning::proposals(product)];
+        let (most, mut count) = (found.len() as i32, 0);
+        // SAFETY: all descriptions are valid, and there is room for `most` results.
+        let asked = unsafe {
+            let data = found.as_mut_ptr();
+            let (count, library_handle) = (&raw mut count, handle.0);
+            let asked = sys::cublasLtMatmulAlgoGetHeuristic(
+                library_handle,
+                description,
+                left,
+                right,
+                to,
+                to,
+                preference,
+                most,
+                data,
+                count,
+            );
             let _ = library::destroy_matmul_pref(preference);
-            found.map_err(|error| {
-                wrong(&format!("a product of {rows} x {inner} and {inner} x {cols} {dtype} in a batch of {batch}"))(
-                    error,
-                )
-            })?
+            asked
         };
-        let (algorithm, is_wide, workspace) = (found.algo, dtype == DType::F64, found.workspaceSize);
-        Ok(Prepared { description, layouts, algorithm, is_wide, workspace })
+        found.truncate(count as usize);
+        let is_possible =
+            |found: &sys::cublasLtMatmulHeuristicResult_t| found.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS;
+        let proposals: Vec<Algorithm> =
+            found.iter().filter(|found| is_possible(found)).map(|found| (found.algo, found.workspaceSize)).collect();
+        let Some(&(algorithm, workspace)) = proposals.first() else {
+            let what = format!("a product of {rows} x {inner} and {inner} x {cols} {dtype} in a batch of {batch}");
+            return Err(failed(&what, format!("the library has no algorithm: {asked:?}")));
+        };
+        let mut prepared = Prepared { description, layouts, algorithm, is_wide: dtype == DType::F64, workspace };
+        if proposals.len() > 1 {
+            tuning::choose(self, handle, product, &mut prepared, &proposals)?;
+        }
+        Ok(prepared)
+    }
+}
+
+impl Prepared {
+    /// Takes another algorithm.
+    pub fn choose(&mut self, (algorithm, workspace): Algorithm) {
+        (self.algorithm, self.workspace) = (algorithm, workspace);
+    }
+
+    /// An algorithm from another run, if the library can run it.
+    pub fn check(&self, handle: &Handle, algorithm: sys::cublasLtMatmulAlgo_t) -> Option<Algorithm> {
+        let [left, right, to] = self.layouts;
+        let mut result = NOTHING;
+        // SAFETY: all descriptions are valid, and the library checks the algorithm.
+        let checked = unsafe {
+            sys::cublasLtMatmulAlgoCheck(
+                handle.0,
+                self.description,
+                left,
+                right,
+                to,
+                to,
+                &raw const algorithm,
+                &raw mut result,
+            )
+        };
+        (checked == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS).then_some((algorithm, result.workspaceSize))
     }
 }
 

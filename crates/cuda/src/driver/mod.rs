@@ -6,6 +6,7 @@
 mod compile;
 mod graph;
 mod library;
+mod tuning;
 
 pub use compile::{Compiled, Function, Modules, compile};
 pub use graph::Graph;
@@ -43,9 +44,13 @@ pub struct Gpu {
     pub number: usize,
     /// Its compute capability, such as 90.
     pub capability: usize,
+    /// Its model.
+    name: String,
     context: sys::CUcontext,
     stream: sys::CUstream,
     library: OnceLock<library::Handle>,
+    /// The algorithms of products that were measured.
+    chosen: Mutex<FxHashMap<String, tuning::Algorithm>>,
     /// Blocks that are free, by size.
     free: Mutex<FxHashMap<usize, Vec<u64>>>,
     /// The kernels that were loaded.
@@ -89,7 +94,9 @@ impl Gpu {
         let stream = driver::stream::create(driver::stream::StreamKind::NonBlocking).map_err(driver_error("stream"))?;
         let (library, free) = (OnceLock::new(), Mutex::default());
         let capability = (major * 10 + minor) as usize;
-        Ok(Gpu { number, capability, context, stream, library, free, modules: Modules::default() })
+        let name = driver::device::get_name(device).map_err(driver_error("device"))?;
+        let (chosen, modules) = (Mutex::default(), Modules::default());
+        Ok(Gpu { number, capability, name, context, stream, library, chosen, free, modules })
     }
 
     /// Makes it the device of this thread's calls.
@@ -126,7 +133,7 @@ impl Gpu {
     }
 
     /// Gives free blocks back to the driver.
-    fn trim(&self) {
+    pub fn trim(&self) {
         let _ = self.wait();
         for address in lock(&self.free).drain().flat_map(|(_, blocks)| blocks) {
             // SAFETY: the block is free, and all work that used it is done.
@@ -174,13 +181,19 @@ impl Block {
 
     /// Waits, and copies its first bytes.
     pub fn read(&self, bytes: &mut [u8]) -> Result<(), Error> {
-        assert!(bytes.len() <= self.length, "a block holds what is read from it");
+        self.read_from(0, bytes)
+    }
+
+    /// The same from another byte on.
+    fn read_from(&self, start: usize, bytes: &mut [u8]) -> Result<(), Error> {
+        assert!(start + bytes.len() <= self.length, "a block holds what is read from it");
         if bytes.is_empty() {
             return Ok(());
         }
         self.gpu.wait()?;
         // SAFETY: the block is long enough, and nothing writes it now.
-        unsafe { driver::memcpy_dtoh_sync(bytes, self.address) }.map_err(driver_error("a copy from the device"))
+        unsafe { driver::memcpy_dtoh_sync(bytes, self.address + start as u64) }
+            .map_err(driver_error("a copy from the device"))
     }
 
     /// Copies the first bytes of another block.
