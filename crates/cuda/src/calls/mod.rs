@@ -1,14 +1,20 @@
 //! How each operation with kernels of its own is launched.
 
 mod attention;
+mod axes;
 mod conv;
 pub mod copy;
 mod cross_entropy;
+mod distance;
 mod flow;
 mod index;
 mod norm;
+mod order;
 mod pooling;
 mod products;
+mod reduce;
+mod running;
+mod softmax;
 mod sum;
 pub mod team;
 mod tiled;
@@ -26,26 +32,55 @@ type Row = (&'static str, fn(&mut Lowering, &Call<'_>) -> Result<(), Error>);
 
 /// All operations with kernels; one row for each.
 pub const TABLE: &[Row] = &[
+    ("all", reduce::reduce),
+    ("amax", reduce::reduce),
+    ("amin", reduce::reduce),
+    ("any", reduce::reduce),
     ("attention", attention::of_heads),
     ("attention_gradient", attention::of_heads_gradient),
+    ("cdist", distance::cdist),
     ("conv", conv::forward),
     ("conv_input_gradient", conv::input_gradient),
     ("conv_weight_gradient", conv::weight_gradient),
+    ("cummax", running::running),
+    ("cummin", running::running),
+    ("cumprod", running::running),
+    ("cumsum", running::running),
     ("gather", index::gather),
+    ("kthvalue", order::order),
     ("layer_norm", norm::forward),
     ("layer_norm_gradient", norm::gradient),
     ("linear", products::linear),
+    ("linear_scan", running::running),
+    ("log_softmax", softmax::softmax),
+    ("log_softmax_gradient", softmax::softmax),
+    ("logcumsumexp", running::running),
+    ("logsumexp", reduce::reduce),
     ("matmul", products::matmul),
+    ("max", reduce::reduce),
     ("max_pool", pooling::max_pool),
+    ("median", order::order),
+    ("min", reduce::reduce),
+    ("mode", order::order),
+    ("norm", reduce::reduce),
+    ("prod", reduce::reduce),
+    ("product_of_others", running::product_of_others),
     ("rms_norm", norm::forward),
     ("rms_norm_gradient", norm::gradient),
     ("scatter_add", index::scatter_add),
     ("scatter_planes", pooling::scatter_planes),
+    ("searchsorted", order::searchsorted),
     ("self_attention", attention::of_projection),
     ("self_attention_gradient", attention::of_projection_gradient),
+    ("softmax", softmax::softmax),
     ("softmax_cross_entropy", cross_entropy::forward),
     ("softmax_cross_entropy_gradient", cross_entropy::gradient),
+    ("softmax_gradient", softmax::softmax),
+    ("sort", order::order),
+    ("std", reduce::reduce),
     ("sum", sum::sum),
+    ("topk", order::order),
+    ("var", reduce::reduce),
 ];
 
 /// The texts of this crate's files, for tests that show what stands beside them.
@@ -54,11 +89,17 @@ pub const TEXTS: &[(&str, &str)] = &[
     ("kernels/conv.cu", conv::TEXT),
     ("kernels/copy.cu", copy::TEXT),
     ("kernels/cross_entropy.cu", cross_entropy::TEXT),
+    ("kernels/distance.cu", distance::TEXT),
     ("kernels/finish.cu", crate::lower::FINISH),
+    ("kernels/folds.cu", reduce::FOLDS),
     ("kernels/index.cu", index::TEXT),
     ("kernels/norm.cu", norm::TEXT),
+    ("kernels/order.cu", order::TEXT),
     ("kernels/pooling.cu", pooling::TEXT),
     ("kernels/product.cu", tiled::TEXT),
+    ("kernels/reduce.cu", reduce::TEXT),
+    ("kernels/running.cu", running::TEXT),
+    ("kernels/softmax.cu", softmax::TEXT),
     ("kernels/sum.cu", sum::TEXT),
 ];
 
