@@ -73,7 +73,7 @@ fn reductions() {
                     ]);
                 }
                 if dtype == DType::I32 {
-                    all.push((x * 2 + 1).prod_over(axis));
+                    all.extend([(x * 2 + 1).prod_over(axis), (x * -3).max_over(axis), (x * 3 + 1).min_over(axis)]);
                 }
                 all
             })
