@@ -1,17 +1,23 @@
 //! How each operation with kernels of its own is launched.
 
 mod attention;
+mod axes;
 mod choose;
 mod conv;
 pub mod copy;
 mod cross_entropy;
+mod distance;
 mod flow;
 mod index;
 mod norm;
+mod order;
 mod part;
 mod pooling;
 mod products;
 mod random;
+mod reduce;
+mod running;
+mod softmax;
 mod sum;
 pub mod team;
 mod tiled;
@@ -33,26 +39,48 @@ pub const TABLE: &[Row] = &[
     ("adaptive_avg_pool", windows::pool),
     ("adaptive_avg_pool_gradient", windows::pool),
     ("adaptive_max_pool", windows::pool),
+    ("all", reduce::reduce),
+    ("amax", reduce::reduce),
+    ("amin", reduce::reduce),
+    ("any", reduce::reduce),
     ("attention", attention::of_heads),
     ("attention_gradient", attention::of_heads_gradient),
     ("avg_pool", windows::pool),
     ("avg_pool_gradient", windows::pool),
+    ("cdist", distance::cdist),
     ("concat", part::concat),
     ("conv", conv::forward),
     ("conv_input_gradient", conv::input_gradient),
     ("conv_weight_gradient", conv::weight_gradient),
+    ("cummax", running::running),
+    ("cummin", running::running),
+    ("cumprod", running::running),
+    ("cumsum", running::running),
     ("diagonal_add", part::diagonal),
     ("diagonal_assign", part::diagonal),
     ("fold_patches", windows::patches),
     ("gather", index::gather),
     ("gather_planes", index::gather_planes),
+    ("kthvalue", order::order),
     ("layer_norm", norm::forward),
     ("layer_norm_gradient", norm::gradient),
     ("linear", products::linear),
+    ("linear_scan", running::running),
+    ("log_softmax", softmax::softmax),
+    ("log_softmax_gradient", softmax::softmax),
+    ("logcumsumexp", running::running),
+    ("logsumexp", reduce::reduce),
     ("matmul", products::matmul),
+    ("max", reduce::reduce),
     ("max_pool", pooling::max_pool),
+    ("median", order::order),
+    ("min", reduce::reduce),
+    ("mode", order::order),
+    ("norm", reduce::reduce),
     ("pack_positive", choose::bits),
     ("permutation", random::permutation),
+    ("prod", reduce::reduce),
+    ("product_of_others", running::product_of_others),
     ("rms_norm", norm::forward),
     ("rms_norm_gradient", norm::gradient),
     ("scatter", index::scatter_fold),
@@ -61,19 +89,27 @@ pub const TABLE: &[Row] = &[
     ("scatter_min", index::scatter_fold),
     ("scatter_mul", index::scatter_fold),
     ("scatter_planes", index::scatter_planes),
+    ("scatter_planes", pooling::scatter_planes),
+    ("searchsorted", order::searchsorted),
     ("select_bits", choose::bits),
     ("self_attention", attention::of_projection),
     ("self_attention_gradient", attention::of_projection_gradient),
     ("slice_add", part::slice),
     ("slice_assign", part::slice),
+    ("softmax", softmax::softmax),
     ("softmax_cross_entropy", cross_entropy::forward),
     ("softmax_cross_entropy_gradient", cross_entropy::gradient),
+    ("softmax_gradient", softmax::softmax),
+    ("sort", order::order),
     ("split_key", random::split_key),
+    ("std", reduce::reduce),
     ("sum", sum::sum),
+    ("topk", order::order),
     ("triangle_part", choose::triangle),
     ("unfold_patches", windows::patches),
     ("uniform", random::uniform),
     ("unscatter", index::unscatter),
+    ("var", reduce::reduce),
     ("windows_add", part::windows),
     ("wrap_index", choose::wrap),
 ];
@@ -86,13 +122,19 @@ pub const TEXTS: &[(&str, &str)] = &[
     ("kernels/conv.cu", conv::TEXT),
     ("kernels/copy.cu", copy::TEXT),
     ("kernels/cross_entropy.cu", cross_entropy::TEXT),
+    ("kernels/distance.cu", distance::TEXT),
     ("kernels/finish.cu", crate::lower::FINISH),
+    ("kernels/folds.cu", reduce::FOLDS),
     ("kernels/index.cu", index::TEXT),
     ("kernels/norm.cu", norm::TEXT),
+    ("kernels/order.cu", order::TEXT),
     ("kernels/part.cu", part::TEXT),
     ("kernels/pooling.cu", pooling::TEXT),
     ("kernels/product.cu", tiled::TEXT),
     ("kernels/random.cu", random::TEXT),
+    ("kernels/reduce.cu", reduce::TEXT),
+    ("kernels/running.cu", running::TEXT),
+    ("kernels/softmax.cu", softmax::TEXT),
     ("kernels/sum.cu", sum::TEXT),
     ("kernels/windows.cu", windows::TEXT),
 ];

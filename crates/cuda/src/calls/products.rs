@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use super::tiled;
+use super::{sum, tiled};
 use crate::launch::Work;
 use crate::lower::{Call, Lowering, missing};
 use crate::product::{Matrix, Product, WORKSPACE};
@@ -15,6 +15,13 @@ pub fn linear(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let (x, w) = (matrix(lowering, &call.reads[0])?, matrix(lowering, &call.reads[1])?);
     let [rows, inner] = call.reads[0].spec.shape[..] else { unreachable!("inputs are a matrix") };
     let cols = call.reads[1].spec.shape[0];
+    if let (0, Some(bias)) = (inner, call.reads.get(2)) {
+        // The bias of every row.
+        let (to, spec) = &call.writes[0];
+        let layout = bias.layout.broadcast(&spec.shape);
+        let to = lowering.at(*to);
+        return lowering.copy(&Read { span: bias.span, spec: spec.clone(), layout }, to);
+    }
     let bias = call.reads.get(2).map(|bias| lowering.contiguous(bias)).transpose()?;
     let w = Matrix { is_transposed: !w.is_transposed, ..w };
     product(lowering, &call.writes[0], 1, [rows, inner, cols], x, w, bias)
@@ -44,10 +51,11 @@ fn product(
     if spec.bytes() == 0 {
         return Ok(());
     }
-    if inner == 0 {
-        return Err(missing("a sum over an axis of length 0 has no kernel for this device".to_string()));
-    }
     let (c, workspace) = (lowering.at(*c), Span::default());
+    if inner == 0 {
+        sum::zeros(lowering, c, spec);
+        return Ok(());
+    }
     let rounding = lowering.rounding;
     let product = Product { dtype, batch, rows, cols, inner, a, b, c, bias, rounding, workspace };
     match tiled::is_better(&product) {

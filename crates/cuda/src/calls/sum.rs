@@ -1,16 +1,22 @@
 //! Sums over axes.
 
+use super::axes::arranged;
 use super::{Macros, PROCESSORS, addresses, width};
 use crate::launch::Shape;
-use crate::lower::{Call, Lowering, missing};
+use crate::lower::{Call, Lowering};
 use crate::source::{stored, sum_bytes, summed};
-use wengert_core::Error;
+use wengert_core::primitive::Spec;
+use wengert_core::{DType, Error};
+use wengert_kernels::memory::Span;
 
 pub(super) const TEXT: &str = include_str!("../kernels/sum.cu");
 
 /// Neighbouring axes that are all kept or all summed: whether they are summed, their size, and the step along them.
-fn merged(shape: &[usize], is_summed: &dyn Fn(usize) -> bool) -> Vec<(bool, usize, usize)> {
-    let mut all: Vec<(bool, usize, usize)> = Vec::new();
+type Group = (bool, usize, usize);
+
+/// The groups of the axes of a shape.
+fn merged(shape: &[usize], is_summed: &dyn Fn(usize) -> bool) -> Vec<Group> {
+    let mut all: Vec<Group> = Vec::new();
     let mut step = 1;
     for (axis, &size) in shape.iter().enumerate().rev().filter(|(_, size)| **size != 1) {
         match all.last_mut() {
@@ -23,33 +29,45 @@ fn merged(shape: &[usize], is_summed: &dyn Fn(usize) -> bool) -> Vec<(bool, usiz
     all
 }
 
+/// The groups that are kept or summed, as two; `None` if there are more.
+fn pair(groups: &[Group], of: bool) -> Option<[(usize, usize); 2]> {
+    let found: Vec<(usize, usize)> =
+        groups.iter().filter(|group| group.0 == of).map(|&(_, size, step)| (size, step)).collect();
+    match found[..] {
+        [] => Some([(1, 0), (1, 0)]),
+        [only] => Some([(1, 0), only]),
+        [first, second] => Some([first, second]),
+        _ => None,
+    }
+}
+
 /// The sum over the axes of the attribute.
 pub fn sum(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let (read, (to, spec)) = (&call.reads[0], &call.writes[0]);
-    if spec.bytes() == 0 {
-        return Ok(());
-    }
     let axes = call.attrs.sizes("axes");
-    let groups = merged(&read.spec.shape, &|axis| axes.contains(&axis));
-    let pair = |of: bool| -> Option<[(usize, usize); 2]> {
-        let found: Vec<(usize, usize)> =
-            groups.iter().filter(|group| group.0 == of).map(|&(_, size, step)| (size, step)).collect();
-        match found[..] {
-            [] => Some([(1, 0), (1, 0)]),
-            [only] => Some([(1, 0), only]),
-            [first, second] => Some([first, second]),
-            _ => None,
-        }
+    let mut groups = merged(&read.spec.shape, &|axis| axes.contains(&axis));
+    let from = if pair(&groups, false).is_some() && pair(&groups, true).is_some() {
+        lowering.contiguous(read)?
+    } else {
+        // Axes that alternate more often are brought in order first.
+        let rows = arranged(lowering, read, &axes)?;
+        groups = vec![(false, rows.outer, rows.n), (true, rows.n, 1)];
+        rows.span
     };
-    let (Some(kept), Some(summed_axes)) = (pair(false), pair(true)) else {
-        return Err(missing(format!(
-            "a sum over axes {axes} of shape {} has no kernel for this device",
-            read.spec.shape
-        )));
-    };
+    let to = lowering.at(*to);
+    of_groups(lowering, from, to, spec.dtype, &groups);
+    Ok(())
+}
+
+/// Zeros: sums of nothing.
+pub(super) fn zeros(lowering: &mut Lowering, to: Span, spec: &Spec) {
+    of_groups(lowering, to, to, spec.dtype, &[(true, 0, 1), (false, spec.shape.elements(), 1)]);
+}
+
+/// The sum over some of at most four groups of axes.
+fn of_groups(lowering: &mut Lowering, from: Span, to: Span, dtype: DType, groups: &[Group]) {
+    let [kept, summed_axes] = [false, true].map(|of| pair(groups, of).expect("groups alternate at most twice"));
     let (k, s) = (kept[0].0 * kept[1].0, summed_axes[0].0 * summed_axes[1].0);
-    let (from, to) = (lowering.contiguous(read)?, lowering.at(*to));
-    let dtype = spec.dtype;
     let sums_last = groups.last().is_none_or(|(summed, ..)| *summed);
     let last = groups.last().map_or(1, |(_, size, _)| *size);
     let width = width(last, dtype.size(), &[from]);
@@ -93,5 +111,4 @@ pub fn sum(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
         let blocks = if k > 16 { k.div_ceil(32) } else { 1 };
         lowering.launch("sum_parts", text, Shape::line(blocks, 256), addresses(&[scratch, Some(to)]));
     }
-    Ok(())
 }

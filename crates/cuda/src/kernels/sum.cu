@@ -54,7 +54,7 @@ KERNEL(256) sum_rows(const T *x, OUT *y, ACC *scratch) {
     bool is_inside = k < KEPT;
     if (!is_inside) k = KEPT - 1;
     x += (i64)(k / KEPT1) * KEPT0_STRIDE + (i64)(k % KEPT1) * KEPT1_STRIDE;
-    Piece own((Index)SUMMED0 * PACKS);
+    Piece own(SUMMED > 0 ? (Index)SUMMED0 * PACKS : 0);
 
     ACC sums[WIDTH] = {};
     for (Index first = own.begin + threadIdx.x % LANES; first < own.end; first += BATCH * LANES) {

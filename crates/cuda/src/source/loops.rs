@@ -122,6 +122,16 @@ pub fn entry(printed: &Printed) -> String {
     }
 }
 
+/// The least and the greatest element of a dtype.
+fn bounds(dtype: DType) -> [&'static str; 2] {
+    match dtype {
+        DType::I64 => ["(-9223372036854775807ll - 1)", "9223372036854775807ll"],
+        DType::I32 => ["(-2147483647 - 1)", "2147483647"],
+        DType::U8 | DType::Bool => ["0", "255"],
+        _ => ["-INFINITY", "INFINITY"],
+    }
+}
+
 /// How a loop becomes threads.
 fn form(body: &Loop, alone: bool) -> Form {
     let (rows, cols) = (body.rows, body.cols);
@@ -423,8 +433,8 @@ impl Writer<'_> {
                     let dtype = body.dtype(*input);
                     let (name, sum, first) = match fold {
                         Fold::Sum => ("Sum", summed(dtype), "0"),
-                        Fold::Max => ("Max", held(dtype), "-INFINITY"),
-                        Fold::Min => ("Min", held(dtype), "INFINITY"),
+                        Fold::Max => ("Max", held(dtype), bounds(dtype)[0]),
+                        Fold::Min => ("Min", held(dtype), bounds(dtype)[1]),
                     };
                     turn(self, false);
                     self.line(format!("{sum} fold{value} = {first};"));
