@@ -8,15 +8,15 @@ use std::sync::Arc;
 use wengert::backend::Place;
 use wengert::backend::{Backend, Cpu, Plan, Runner, Target};
 use wengert::prelude::*;
-use wengert::primitive::{Case, PRIMITIVES, Primitive, bind};
-use wengert_cuda::calls::TABLE;
+use wengert::primitive::{Case, Dependency, PRIMITIVES, Primitive, bind};
 use wengert_cuda::lower::lower;
 
-/// A primitive on a case, whose floats have this dtype.
+/// A primitive on a case, whose floats have this dtype, or the gradient of the sum of its outputs.
 struct Trial {
     op: &'static dyn Primitive,
     case: Case,
     dtype: DType,
+    is_gradient: bool,
 }
 
 /// Only asks whether a plan has kernels.
@@ -39,7 +39,11 @@ impl Trial {
     }
 
     fn call(&self, operands: &[Tensor]) -> Vec<Tensor> {
-        bind(self.op, self.case.attrs.clone(), &operands.iter().collect::<Vec<_>>()).into_vec()
+        let call = |x: &Vec<Tensor>| bind(self.op, self.case.attrs.clone(), &x.iter().collect::<Vec<_>>()).into_vec();
+        match self.is_gradient {
+            true => grad(|x: &Vec<Tensor>| call(x)[0].sum())(&operands.to_vec()),
+            false => call(&operands.to_vec()),
+        }
     }
 
     /// What a device lacks for it; `None` if it has kernels.
@@ -65,12 +69,9 @@ fn trials() -> (Vec<Trial>, String) {
     let (mut trials, mut missing) = (Vec::new(), String::new());
     for &op in PRIMITIVES.iter() {
         let mut lacks = None;
-        // Loops have one text for all dtypes; calls choose kernels by them.
-        let has_call = TABLE.iter().any(|(name, _)| *name == op.name());
-        let dtypes: &[DType] = if has_call { &[DType::F32, DType::F64, DType::BF16] } else { &[DType::F32] };
-        for &dtype in dtypes {
+        for dtype in [DType::F32, DType::F64, DType::BF16] {
             for case in op.cases() {
-                let trial = Trial { op, case, dtype };
+                let trial = Trial { op, case, dtype, is_gradient: false };
                 match trial.missing() {
                     None => trials.push(trial),
                     Some(message) => lacks = lacks.or(Some(message)),
@@ -98,8 +99,9 @@ fn wrong(trials: &[Trial], backend: &dyn Fn() -> Arc<dyn Backend>) -> Vec<String
             for (output, (found, right)) in found.iter().zip(right).enumerate() {
                 let mut numbers = found.to_f64_vec().into_iter().zip(right.to_f64_vec());
                 if let Some((a, b)) = numbers.find(|(a, b)| !is_near(*a, *b, tolerance)) {
-                    let Trial { op, case, dtype } = trial;
-                    wrong.push(format!("{} ({}) in {dtype}, output {output}: {a}, not {b}", op.name(), case.label));
+                    let Trial { op, case, dtype, is_gradient } = trial;
+                    let of = if *is_gradient { "gradient of " } else { "" };
+                    wrong.push(format!("{of}{} ({}) in {dtype}, output {output}: {a}, not {b}", op.name(), case.label));
                 }
             }
         }
@@ -117,6 +119,28 @@ fn every_primitive_has_the_numbers_of_the_processor_or_is_refused() {
     assert_eq!(std::fs::read_to_string(&file).unwrap_or_default(), missing, "WENGERT_BLESS=1 writes the list anew");
     assert!(trials.len() > 300, "{} cases have kernels", trials.len());
     let wrong = wrong(&trials, &|| Arc::new(Emulator("operations")));
+    assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn slopes_of_elementwise_primitives_have_the_numbers_of_the_processor() {
+    let (mut trials, mut missing) = (Vec::new(), Vec::new());
+    let elementwise = |op: &&&'static dyn Primitive| op.dependency() == Dependency::Elementwise && op.differentiable();
+    for &op in PRIMITIVES.iter().filter(elementwise) {
+        for dtype in [DType::F32, DType::F64] {
+            for case in op.cases().into_iter().filter(|case| case.operands.iter().all(|it| it.dtype.is_float())) {
+                let values = Trial { op, case, dtype, is_gradient: false };
+                if !values.call(&values.operands())[0].dtype().is_float() {
+                    continue;
+                }
+                let trial = Trial { is_gradient: true, ..values };
+                missing.extend(trial.missing().map(|message| format!("{}: {message}", op.name())));
+                trials.push(trial);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    let wrong = wrong(&trials, &|| Arc::new(Emulator("slopes")));
     assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
 }
 
