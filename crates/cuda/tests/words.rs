@@ -31,7 +31,9 @@ fn every_elementwise_operation_and_slope_has_words() {
                 count += 1;
                 let real = if dtype.is_float() { "double" } else { "i64" };
                 match translate(&expression, real, &str::to_string) {
-                    Ok(body) => unknown.extend(body.words.into_iter().filter(|word| !is_defined(word)).map(String::from)),
+                    Ok(body) => {
+                        unknown.extend(body.words.into_iter().filter(|word| !is_defined(word)).map(String::from))
+                    }
                     Err(word) => unknown.push(format!("{word} in {}: {}", op.name(), expression.text)),
                 }
             }
@@ -57,6 +59,9 @@ fn numbers_and_paths_are_those_of_the_language() {
     let rest = "const float low = (float)2.0; ";
     assert_eq!(text("lit(f64::NEG_INFINITY)", 2.0, "float").unwrap(), format!("{rest}return lit(-INFINITY);"));
     assert_eq!(text("x.max(low as u32)", 2.0, "float").unwrap(), format!("{rest}return max(x, ((u32)low));"));
-    assert_eq!(text("1_000.5 + 2e9 - 1.5e-3", 2.0, "double").unwrap().split_once("; ").unwrap().1, "return ((((double)1000.5) + ((double)2e9)) - ((double)1.5e-3));");
+    assert_eq!(
+        text("1_000.5 + 2e9 - 1.5e-3", 2.0, "double").unwrap().split_once("; ").unwrap().1,
+        "return ((((double)1000.5) + ((double)2e9)) - ((double)1.5e-3));"
+    );
     assert_eq!(text("y", 2.0, "float").unwrap_err(), "y");
 }

@@ -9,11 +9,8 @@ use wengert_kernels::tiled::Access;
 use wengert_kernels::view::collapse;
 
 /// Operations on truth, whose expressions are the same in every language.
-const TRUTH: &[(&str, &[&str], &str)] = &[
-    ("logical_and", &["x", "y"], "x && y"),
-    ("logical_or", &["x", "y"], "x || y"),
-    ("logical_not", &["x"], "!x"),
-];
+const TRUTH: &[(&str, &[&str], &str)] =
+    &[("logical_and", &["x", "y"], "x && y"), ("logical_or", &["x", "y"], "x || y"), ("logical_not", &["x"], "!x")];
 
 /// The expression of an operation, or what is missing.
 fn expression(apply: &Apply) -> Result<Expression, String> {

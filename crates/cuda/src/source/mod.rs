@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 use wengert_core::DType;
 use wengert_kernels::functions::vocabulary::{SINC_NEAR, SINC_SERIES};
-use wengert_kernels::math::tables::{BERNOULLI, ERFCX, ERFCX_TAIL};
+use wengert_kernels::math::tables::{BERNOULLI, ERFCX, ERFCX_TAIL, SHRINK_ABOVE, SHRINK_BELOW};
 
 /// What every kernel may use.
 pub const PRELUDE: &str = include_str!("prelude.cuh");
@@ -23,10 +23,12 @@ pub const WORDS: &str = include_str!("words.cuh");
 
 /// The operations that are special functions, with their tables.
 pub static SPECIAL: LazyLock<String> = LazyLock::new(|| {
-    let tables: [(&str, &[f64]); 5] = [
+    let tables: [(&str, &[f64]); 7] = [
         ("ERFCX", &[ERFCX]),
         ("ERFCX_TAIL", &ERFCX_TAIL),
         ("BERNOULLI", &BERNOULLI),
+        ("SHRINK_ABOVE", &SHRINK_ABOVE),
+        ("SHRINK_BELOW", &SHRINK_BELOW),
         ("SINC_NEAR", &[SINC_NEAR]),
         ("SINC_SERIES", &SINC_SERIES),
     ];

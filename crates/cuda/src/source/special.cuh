@@ -1,8 +1,21 @@
-// Special functions by the formulas and tables of the processor, in double. ERFCX, ERFCX_TAIL, BERNOULLI, SINC_NEAR and SINC_SERIES are
-// defined before this text, which is only part of kernels that use it.
+// Special functions by the formulas and tables of the processor, in double. The tables are defined before this text,
+// which is only part of kernels that use it.
 #define SPECIAL static __device__ double
 
 constexpr double PI = 3.141592653589793, ROOT_OF_TWO = 1.4142135623730951, TWO_BY_ROOT_OF_PI = 1.1283791670955126;
+
+template <int N> SPECIAL polynomial(const double (&coefficients)[N], double x) {
+    double sum = 0;
+    for (int k = N - 1; k >= 0; k--) sum = sum * x + coefficients[k];
+    return sum;
+}
+
+// x - tanh(x), near 0 by a fraction, as the difference would cancel.
+SPECIAL tanh_shrink(double x) {
+    const double above[] = {SHRINK_ABOVE}, below[] = {SHRINK_BELOW};
+    if (!(fabs(x) < 1.6)) return x - tanh(x);
+    return x * (x * x) * (polynomial(above, x * x) / polynomial(below, x * x));
+}
 
 // exp(x^2) erfc(x). From one half on, (1 + 2x) times it is a polynomial in t.
 SPECIAL scaled_erfc(double x) {
@@ -10,9 +23,8 @@ SPECIAL scaled_erfc(double x) {
     if (x < -26.7) return INFINITY;
     if (x < 0.5) return exp(x * x) * (1 + fma(x, x, -(x * x))) * erfc(x);
     if (x > 1e7) return 0.5 * TWO_BY_ROOT_OF_PI / x;
-    double t = (x - 3) / (x + 3), sum = 0;
-    for (int k = sizeof tail / sizeof *tail - 1; k >= 0; k--) sum = sum * t + tail[k];
-    return (ERFCX + t * sum) / (1 + 2 * x);
+    double t = (x - 3) / (x + 3);
+    return (ERFCX + t * polynomial(tail, t)) / (1 + 2 * x);
 }
 
 SPECIAL log_normal(double x) {
@@ -70,9 +82,7 @@ SPECIAL cardinal_sine(double x) {
 SPECIAL cardinal_slope(double x, double y) {
     const double series[] = {SINC_SERIES};
     if (!(fabs(x) < SINC_NEAR)) return (cos(PI * x) - y) / x;
-    double sum = 0;
-    for (int k = sizeof series / sizeof *series - 1; k >= 0; k--) sum = sum * x * x + series[k];
-    return x * sum;
+    return x * polynomial(series, x * x);
 }
 
 // Positive arguments go up to 10 by the recurrence, then follow the asymptotic series; others are reflected.
@@ -170,6 +180,7 @@ WORD w_erfcx(R x) { return (R)scaled_erfc(x); }
 WORD w_erfinv(R x) { return (R)inverse_of_erf(x); }
 WORD w_ndtri(R x) { return (R)inverse_of_normal(x); }
 WORD w_log_ndtr(R x) { return (R)log_normal(x); }
+WORD w_tanhshrink(R x) { return (R)tanh_shrink(x); }
 WORD w_sinc(R x) { return (R)cardinal_sine(x); }
 WORD w_digamma(R x) { return (R)digamma(x); }
 WORD w_trigamma(R x) { return (R)zeta(2, x); }

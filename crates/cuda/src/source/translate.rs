@@ -46,7 +46,6 @@ const WORDS: &[(&str, &str)] = &[
     ("log_weight", "rr"),
     ("xlog1py", "rr"),
     ("log1p_weight", "rr"),
-    ("tanhshrink", "r"),
     ("exp", "r"),
     ("exp2", "r"),
     ("expm1", "r"),
@@ -90,6 +89,7 @@ const WORDS: &[(&str, &str)] = &[
     ("erfinv", "r"),
     ("ndtri", "r"),
     ("log_ndtr", "r"),
+    ("tanhshrink", "r"),
     ("sinc", "r"),
     ("sinc_slope", "rr"),
     ("digamma", "r"),
@@ -129,7 +129,8 @@ pub struct Body {
 pub fn translate(expression: &Expression, real: &str, spell: &dyn Fn(&str) -> String) -> Result<Body, String> {
     let mut text = String::new();
     for (name, value) in expression.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
-        text += &format!("const {real} {name} = ({real}){}; ", if real == "i64" { whole(*value) } else { number(*value) });
+        text +=
+            &format!("const {real} {name} = ({real}){}; ", if real == "i64" { whole(*value) } else { number(*value) });
     }
     for (name, value) in expression.constants.iter().filter(|(name, _)| expression.text.contains(name)) {
         text += &format!("const double {name} = {}; ", number(*value));

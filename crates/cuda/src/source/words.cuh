@@ -66,9 +66,12 @@ template <> __device__ __forceinline__ float w_sigmoid(float x) { return __fdivi
 #endif
 WORD w_rsqrt(R x) { return (R)1 / sqrt(x); }
 WORD w_lgamma(R x) { return lgamma(x); }
-WORD w_logit(R x) { return log(x) - log1p(-x); }
+WORD w_logit(R x) {
+    if (!(x > (R)0.25 && x < (R)0.75)) return log(x / (1 - x));
+    // From twice the distance to one half, and the smaller of x and 1 - x, which are both exact.
+    return x < (R)0.5 ? -log1p((1 - 2 * x) / x) : log1p((2 * x - 1) / (1 - x));
+}
 WORD w_logsigmoid(R x) { return (x < 0 ? x : (R)0) - log1p(exp(-fabs(x))); }
-WORD w_tanhshrink(R x) { return x - tanh(x); }
 WORD w_normal_density(R x) { return exp((R)-0.5 * x * x) * (R)0.3989422804014327; }
 WORD w_ndtr(R x) { return (R)0.5 * erfc(x * (R)-0.7071067811865476); }
 WORD w_softplus(R x) { return (x < 0 ? (R)0 : x) + log1p(exp(-fabs(x))); }

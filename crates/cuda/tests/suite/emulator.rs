@@ -149,7 +149,8 @@ fn text(launches: &Launches) -> String {
         *SPECIAL
     );
     for (number, kernel) in launches.kernels.iter().enumerate() {
-        let body = kernel.text.replace("extern \"C\" __global__", "static").replace(WORDS, "").replace(SPECIAL.as_str(), "");
+        let body =
+            kernel.text.replace("extern \"C\" __global__", "static").replace(WORDS, "").replace(SPECIAL.as_str(), "");
         writeln!(text, "namespace k{number} {{\n{body}\n}}").unwrap();
         let names = kernel.text.lines().filter_map(|line| line.trim_start().strip_prefix("#define "));
         for name in names {

@@ -60,4 +60,5 @@ pub use trigonometric::{cos, sin, tan};
 pub mod tables {
     pub use super::coefficients::double::{ERFCX, ERFCX_TAIL};
     pub use super::gamma::BERNOULLI;
+    pub use super::hyperbolic::{SHRINK_ABOVE, SHRINK_BELOW};
 }
