@@ -4,7 +4,7 @@ use crate::absorbed::{Absorbed, Addition};
 use crate::calls;
 use crate::launch::{Kernel, Launch, Launches, Shape, Word, Work};
 use crate::product::Rounding;
-use crate::source::{Printed, Sums, WORDS, entry, stored, sum_bytes, summed};
+use crate::source::{Printed, Sums, entry, stored, sum_bytes, summed, with_words};
 use rustc_hash::FxHashMap;
 use wengert_compiler::plan::{Placed, PlacedLoop, Plan, Read};
 use wengert_compiler::program::Precision;
@@ -250,7 +250,7 @@ impl Lowering {
             let blocks = shape.grid.iter().product::<u32>();
             words.extend([Word::Number(body.elements() as u64), Word::Number(u64::from(blocks))]);
             if !entry {
-                self.launch("loop", format!("{WORDS}{text}"), shape, vec![words]);
+                self.launch("loop", with_words(&text), shape, vec![words]);
                 finishes
                     .into_iter()
                     .for_each(|(from, to, parts, columns, dtype)| self.finish(from, to, parts, columns, dtype));
@@ -267,7 +267,7 @@ impl Lowering {
             }
         }
         for Group { text, shape, words, count } in groups {
-            self.launch("loop", format!("#define COUNT {count}\n{WORDS}{text}"), shape, vec![words]);
+            self.launch("loop", format!("#define COUNT {count}\n{}", with_words(&text)), shape, vec![words]);
         }
         Ok(())
     }

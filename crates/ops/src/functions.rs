@@ -41,6 +41,7 @@ macro_rules! primitives_of_functions {
                 parameters: &[],
                 operand_names: &["x"],
                 text: text!($name $($value)?),
+                integer_text: integer_text!($($integer)?),
                 f64: &table::$NAME.f64,
                 f32: &table::$NAME.f32,
                 i64: table::$NAME.i64.as_ref(),
@@ -95,6 +96,16 @@ macro_rules! text {
     };
     ($name:ident $value:expr) => {
         stringify!($value)
+    };
+}
+
+/// The value of integers as an expression.
+macro_rules! integer_text {
+    () => {
+        None
+    };
+    ($integer:expr) => {
+        Some(stringify!($integer))
     };
 }
 

@@ -37,8 +37,10 @@ pub struct Elementwise {
     #[doc(hidden)]
     pub operand_names: &'static [&'static str],
     #[doc(hidden)]
-    #[doc(hidden)]
     pub text: &'static str,
+    /// The value of integers as written, in the same names.
+    #[doc(hidden)]
+    pub integer_text: Option<&'static str>,
     #[doc(hidden)]
     pub f64: &'static Loops<f64>,
     #[doc(hidden)]
@@ -444,11 +446,11 @@ impl Lower for Elementwise {
     }
 
     fn expression(&self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
-        output.is_float().then(|| Expression {
+        Some(Expression {
             operands: self.operand_names.into(),
             parameters: self.parameters.iter().copied().zip(self.values_of(attrs)).collect(),
             constants: CONSTANTS,
-            text: self.text.into(),
+            text: if output.is_float() { self.text } else { self.integer_text? }.into(),
         })
     }
 }

@@ -187,6 +187,7 @@ macro_rules! elementwise {
                 parameters: &[$($(stringify!($p)),+)?],
                 operand_names: &[$(stringify!($x)),+],
                 text: stringify!($value),
+                integer_text: $crate::rules::elementwise!(@integer_text $($integer)?),
                 f64: &$crate::rules::elementwise!(@loops f64, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 f32: &$crate::rules::elementwise!(@loops f32, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 i64: $crate::rules::elementwise!(@integer [$($($p),+)?] $(|$($i),+| $integer)?),
@@ -214,6 +215,8 @@ macro_rules! elementwise {
     (@loops $t:ty, $p:tt $slices:tt |$x:ident, $y:ident| $value:expr) => {
         $crate::rules::loops!($t, |$x, $y| $p $slices $value)
     };
+    (@integer_text) => { None };
+    (@integer_text $integer:expr) => { Some(stringify!($integer)) };
     (@integer $p:tt) => { None };
     (@integer $p:tt |$($i:ident),+| $integer:expr) => {
         Some(&$crate::rules::elementwise!(@loops i64, $p [] |$($i),+| $integer))

@@ -2,7 +2,7 @@
 
 use crate::launch::{Shape, Word};
 use crate::lower::{ALIGNMENT, Lowering};
-use crate::source::{Factor, Team, WORDS};
+use crate::source::{Factor, Team, with_words};
 use wengert_compiler::plan::{Placed, PlacedLoop, Read, Scan};
 use wengert_core::DType;
 use wengert_core::primitive::Spec;
@@ -112,8 +112,8 @@ pub fn run(lowering: &mut Lowering, steps: &[Placed]) -> bool {
         return false;
     }
     let Team { functions, first, body, .. } = team;
-    let text = format!("{WORDS}{functions}KERNEL(256) team({}) {{\n{first}{body}}}\n", regions.parameters());
-    lowering.launch("team", text, Shape::line(1, 256), regions.arguments());
+    let text = format!("{functions}KERNEL(256) team({}) {{\n{first}{body}}}\n", regions.parameters());
+    lowering.launch("team", with_words(&text), Shape::line(1, 256), regions.arguments());
     true
 }
 
@@ -217,12 +217,12 @@ pub fn scan(lowering: &mut Lowering, scan: &Scan<Vec<PlacedLoop>>, reads: &[(Spa
     let at = if reverse { format!("{} - step", length - 1) } else { "step".to_string() };
     let Team { functions, first, body: work, .. } = team;
     let text = format!(
-        "{WORDS}{functions}KERNEL(256) scan({}) {{\n#ifdef SHIM\nchar *memory = shim_dynamic;\n#else\nextern __shared__ __align__(1024) char memory[];\n#endif\n\
+        "{functions}KERNEL(256) scan({}) {{\n#ifdef SHIM\nchar *memory = shim_dynamic;\n#else\nextern __shared__ __align__(1024) char memory[];\n#endif\n\
          const int part = blockIdx.x;\n{firsts}{first}__syncthreads();\n\
          for (int step = 0; step < {length}; step++) {{\nconst int at = {at};\n{each}{work}}}\n{last}}}\n",
         regions.parameters()
     );
     let shape = Shape { shared: shared as u32, ..Shape::line(parts, 256) };
-    lowering.launch("scan", text, shape, regions.arguments());
+    lowering.launch("scan", with_words(&text), shape, regions.arguments());
     true
 }

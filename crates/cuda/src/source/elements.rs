@@ -8,18 +8,9 @@ use wengert_core::primitive::Expression;
 use wengert_kernels::tiled::Access;
 use wengert_kernels::view::collapse;
 
-/// Integer operations, whose expressions are the same in every language.
-const INTEGERS: &[(&str, &[&str], &str)] = &[
-    ("add", &["x", "y"], "x + y"),
-    ("sub", &["x", "y"], "x - y"),
-    ("mul", &["x", "y"], "x * y"),
-    ("neg", &["x"], "-x"),
-    ("maximum", &["x", "y"], "if x > y { x } else { y }"),
-    ("minimum", &["x", "y"], "if x < y { x } else { y }"),
-    ("logical_and", &["x", "y"], "x && y"),
-    ("logical_or", &["x", "y"], "x || y"),
-    ("logical_not", &["x"], "!x"),
-];
+/// Operations on truth, whose expressions are the same in every language.
+const TRUTH: &[(&str, &[&str], &str)] =
+    &[("logical_and", &["x", "y"], "x && y"), ("logical_or", &["x", "y"], "x || y"), ("logical_not", &["x"], "!x")];
 
 /// The expression of an operation, or what is missing.
 fn expression(apply: &Apply) -> Result<Expression, String> {
@@ -34,7 +25,7 @@ fn expression(apply: &Apply) -> Result<Expression, String> {
             };
             return Some(Expression::of(&["x"], text));
         }
-        let (_, operands, text) = INTEGERS.iter().find(|(name, ..)| *name == op.name() && !dtype.is_float())?;
+        let (_, operands, text) = TRUTH.iter().find(|(name, ..)| *name == op.name())?;
         Some(Expression::of(operands, text))
     });
     known.ok_or_else(|| format!("{} of {dtype} has no text for this device", op.name()))
@@ -46,7 +37,9 @@ pub fn functions(body: &Loop) -> Result<String, String> {
     for (number, instruction) in body.instructions.iter().enumerate() {
         let Instruction::Apply(apply) = instruction else { continue };
         let expression = expression(apply)?;
-        let real = held(if apply.dtype.is_float() { apply.dtype } else { apply.dtypes[0] });
+        // Integers of all sizes are computed with as on the processor, and cut to their own size then.
+        let mut dtypes = std::iter::once(apply.dtype).chain(apply.dtypes.iter().copied());
+        let real = dtypes.find(|dtype| dtype.is_float()).map_or("i64", held);
         let name = apply.op.name();
         let spell = |word: &str| format!("w_{word}<{real}>");
         let code = translate(&expression, real, &spell)

@@ -9,13 +9,45 @@ pub use loops::{Form, Printed, Sums, entry};
 pub use team::{Factor, Team};
 pub use translate::{Body, number, translate};
 
+use std::fmt::Write;
+use std::sync::LazyLock;
 use wengert_core::DType;
+use wengert_kernels::functions::vocabulary::{SINC_NEAR, SINC_SERIES};
+use wengert_kernels::math::tables::{BERNOULLI, ERFCX, ERFCX_TAIL, SHRINK_ABOVE, SHRINK_BELOW};
 
 /// What every kernel may use.
 pub const PRELUDE: &str = include_str!("prelude.cuh");
 
 /// The operations of elementwise expressions.
 pub const WORDS: &str = include_str!("words.cuh");
+
+/// The operations that are special functions, with their tables.
+pub static SPECIAL: LazyLock<String> = LazyLock::new(|| {
+    let tables: [(&str, &[f64]); 7] = [
+        ("ERFCX", &[ERFCX]),
+        ("ERFCX_TAIL", &ERFCX_TAIL),
+        ("BERNOULLI", &BERNOULLI),
+        ("SHRINK_ABOVE", &SHRINK_ABOVE),
+        ("SHRINK_BELOW", &SHRINK_BELOW),
+        ("SINC_NEAR", &[SINC_NEAR]),
+        ("SINC_SERIES", &SINC_SERIES),
+    ];
+    let mut text = String::new();
+    for (name, table) in tables {
+        let numbers: Vec<String> = table.iter().map(|value| number(*value)).collect();
+        writeln!(text, "#define {name} {}", numbers.join(", ")).unwrap();
+    }
+    text + include_str!("special.cuh")
+});
+
+/// A text behind the operations that it uses.
+pub fn with_words(text: &str) -> String {
+    // Special functions take the compiler much longer than all others.
+    let names = SPECIAL.lines().filter_map(|line| line.strip_prefix("WORD w_")?.split('(').next());
+    let mut names = names.map(|name| format!("w_{name}<"));
+    let special = if names.any(|name| text.contains(&name)) { SPECIAL.as_str() } else { "" };
+    format!("{WORDS}{special}{text}")
+}
 
 /// The type of an element in memory.
 pub fn stored(dtype: DType) -> &'static str {

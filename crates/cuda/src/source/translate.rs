@@ -4,7 +4,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 use wengert_core::primitive::Expression;
 
-/// The operations that expressions are written in, with the types of their arguments: `r` for the compute type and `d` for double.
+/// The operations that expressions are written in, with the types of their arguments: `r` for the compute type and `d` for double. Those
+/// from `wrapping_add` on are for integers.
 const WORDS: &[(&str, &str)] = &[
     ("lit", "d"),
     ("constant", "d"),
@@ -25,6 +26,9 @@ const WORDS: &[(&str, &str)] = &[
     ("within", "rrrrr"),
     ("ratio", "rr"),
     ("gap", "rr"),
+    ("bounded", "rrr"),
+    ("finite", "rrrr"),
+    ("is_nan", "r"),
     ("passes", "rr"),
     ("share", "rr"),
     ("share_of_numbers", "rr"),
@@ -36,7 +40,12 @@ const WORDS: &[(&str, &str)] = &[
     ("lgamma", "r"),
     ("logit", "r"),
     ("logsigmoid", "r"),
-    ("tanhshrink", "r"),
+    ("softplus", "r"),
+    ("logaddexp", "rr"),
+    ("xlogy", "rr"),
+    ("log_weight", "rr"),
+    ("xlog1py", "rr"),
+    ("log1p_weight", "rr"),
     ("exp", "r"),
     ("exp2", "r"),
     ("expm1", "r"),
@@ -60,15 +69,52 @@ const WORDS: &[(&str, &str)] = &[
     ("erf", "r"),
     ("erfc", "r"),
     ("hypot", "rr"),
-    ("pow", "rr"),
+    ("powf", "rr"),
+    ("power", "rr"),
+    ("power_slope", "rr"),
+    ("base_slope", "rr"),
+    ("exponent_slope", "rr"),
+    ("fmod", "rr"),
+    ("remainder", "rr"),
+    ("quotient", "rrr"),
     ("floor", "r"),
     ("ceil", "r"),
     ("trunc", "r"),
+    ("round", "r"),
     ("copysign", "rr"),
     ("sigmoid", "r"),
     ("normal_density", "r"),
     ("ndtr", "r"),
+    ("erfcx", "r"),
+    ("erfinv", "r"),
+    ("ndtri", "r"),
+    ("log_ndtr", "r"),
+    ("tanhshrink", "r"),
+    ("sinc", "r"),
+    ("sinc_slope", "rr"),
+    ("digamma", "r"),
+    ("trigamma", "r"),
+    ("polygamma", "rr"),
+    ("i0", "r"),
+    ("i0e", "r"),
+    ("i1", "r"),
+    ("i1e", "r"),
+    ("wrapping_add", "rr"),
+    ("wrapping_sub", "rr"),
+    ("wrapping_mul", "rr"),
+    ("wrapping_neg", "r"),
+    ("wrapping_abs", "r"),
+    ("wrapping_div", "rr"),
+    ("wrapping_rem", "rr"),
+    ("wrapping_pow", "rr"),
+    ("signum", "r"),
+    ("max", "rr"),
+    ("min", "rr"),
+    ("from", "r"),
 ];
+
+/// Numbers of the language, under their names in Rust.
+const NUMBERS: &[(&str, f64)] = &[("INFINITY", f64::INFINITY), ("NEG_INFINITY", f64::NEG_INFINITY), ("NAN", f64::NAN)];
 
 /// The body of a function: its statements, and the operations that it calls.
 pub struct Body {
@@ -83,7 +129,8 @@ pub struct Body {
 pub fn translate(expression: &Expression, real: &str, spell: &dyn Fn(&str) -> String) -> Result<Body, String> {
     let mut text = String::new();
     for (name, value) in expression.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
-        text += &format!("const {real} {name} = ({real}){}; ", number(*value));
+        text +=
+            &format!("const {real} {name} = ({real}){}; ", if real == "i64" { whole(*value) } else { number(*value) });
     }
     for (name, value) in expression.constants.iter().filter(|(name, _)| expression.text.contains(name)) {
         text += &format!("const double {name} = {}; ", number(*value));
@@ -110,6 +157,15 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A number as an integer, at most the limits of its type.
+fn whole(value: f64) -> String {
+    match value as i64 {
+        // The digits alone would be too large for a literal.
+        i64::MIN => format!("({} - 1)", -i64::MAX),
+        value => value.to_string(),
+    }
+}
+
 fn tokens(text: &str) -> Result<Vec<String>, String> {
     let (mut tokens, mut chars) = (Vec::new(), text.chars().peekable());
     let take = |chars: &mut Peekable<Chars<'_>>, belongs: fn(char) -> bool| -> String {
@@ -119,10 +175,18 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
         if next.is_whitespace() {
             chars.next();
         } else if next.is_alphabetic() || next == '_' {
-            let word = take(&mut chars, |next| next.is_alphanumeric() || matches!(next, '_' | ':'));
-            tokens.push(word.rsplit("::").next().unwrap_or_default().to_string());
+            tokens.push(take(&mut chars, |next| next.is_alphanumeric() || next == '_'));
+        } else if next == ':' {
+            // The path of a name.
+            take(&mut chars, |next| next == ':');
+            tokens.pop();
         } else if next.is_ascii_digit() {
-            tokens.push(take(&mut chars, |next| next.is_ascii_digit() || matches!(next, '_' | '.')).replace('_', ""));
+            let mut number = take(&mut chars, |next| next.is_ascii_digit() || matches!(next, '_' | '.' | 'e'));
+            if number.ends_with('e') {
+                // The sign of the exponent.
+                number += &take(&mut chars, |next| next.is_ascii_digit() || next == '-');
+            }
+            tokens.push(number.replace('_', ""));
         } else if "<>=!&|".contains(next) {
             tokens.push(take(&mut chars, |next| "<>=!&|".contains(next)));
         } else if "+-*/(){},;.".contains(next) {
@@ -215,6 +279,10 @@ impl Parser<'_> {
             self.expect("(")?;
             value = self.call(&word, vec![value])?;
         }
+        if self.is_next("as") {
+            self.next()?;
+            value = format!("(({}){value})", self.next()?);
+        }
         Ok(value)
     }
 
@@ -232,7 +300,11 @@ impl Parser<'_> {
             self.next()?;
             return self.call(&token, Vec::new());
         }
-        if self.names.contains(&token) { Ok(token) } else { Err(token) }
+        if self.names.contains(&token) {
+            return Ok(token);
+        }
+        let (_, value) = NUMBERS.iter().find(|(name, _)| *name == token).ok_or(token)?;
+        Ok(number(*value))
     }
 
     /// `value, |name| .. )`

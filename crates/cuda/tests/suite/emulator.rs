@@ -11,7 +11,7 @@ use wengert::{Line, Tensor};
 use wengert_cuda::launch::{Launches, Word, Work};
 use wengert_cuda::lower::lower;
 use wengert_cuda::product::{Matrix, Product};
-use wengert_cuda::source::{PRELUDE, WORDS};
+use wengert_cuda::source::{PRELUDE, SPECIAL, WORDS};
 use wengert_kernels::memory::Span;
 
 /// The emulator, for programs with this name.
@@ -145,10 +145,12 @@ fn address(span: &Span) -> String {
 /// A program that reads all regions, runs the launches, and writes the regions.
 fn text(launches: &Launches) -> String {
     let mut text = format!(
-        "#include \"shim.h\"\n#include <utility>\n{PRELUDE}\n{WORDS}\n#undef KERNEL\n#define KERNEL(...) static void\n{FRAME}"
+        "#include \"shim.h\"\n#include <utility>\n{PRELUDE}\n{WORDS}\n{}\n#undef KERNEL\n#define KERNEL(...) static void\n{FRAME}",
+        *SPECIAL
     );
     for (number, kernel) in launches.kernels.iter().enumerate() {
-        let body = kernel.text.replace("extern \"C\" __global__", "static").replace(WORDS, "");
+        let body =
+            kernel.text.replace("extern \"C\" __global__", "static").replace(WORDS, "").replace(SPECIAL.as_str(), "");
         writeln!(text, "namespace k{number} {{\n{body}\n}}").unwrap();
         let names = kernel.text.lines().filter_map(|line| line.trim_start().strip_prefix("#define "));
         for name in names {

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use wengert::backend::Place;
 use wengert::backend::{Backend, Cpu, Plan, Runner, Target};
 use wengert::prelude::*;
-use wengert::primitive::{Case, PRIMITIVES, Primitive, bind};
+use wengert::primitive::{Attrs, Case, Dependency, PRIMITIVES, Primitive, bind};
 use wengert_cuda::calls::TABLE;
 use wengert_cuda::lower::lower;
+use wengert_kernels::functions::Function;
 
-/// A primitive on a case, whose floats have this dtype.
+/// A primitive on a case, whose floats have this dtype, or the gradient of the sum of its outputs.
 struct Trial {
     op: &'static dyn Primitive,
     case: Case,
     dtype: DType,
+    is_gradient: bool,
 }
 
 /// Only asks whether a plan has kernels.
@@ -39,7 +41,11 @@ impl Trial {
     }
 
     fn call(&self, operands: &[Tensor]) -> Vec<Tensor> {
-        bind(self.op, self.case.attrs.clone(), &operands.iter().collect::<Vec<_>>()).into_vec()
+        let call = |x: &Vec<Tensor>| bind(self.op, self.case.attrs.clone(), &x.iter().collect::<Vec<_>>()).into_vec();
+        match self.is_gradient {
+            true => grad(|x: &Vec<Tensor>| call(x)[0].sum())(&operands.to_vec()),
+            false => call(&operands.to_vec()),
+        }
     }
 
     /// What a device lacks for it; `None` if it has kernels.
@@ -60,17 +66,22 @@ fn is_near(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
 
+/// The cases of a primitive with a few elements.
+fn few(op: &dyn Primitive) -> Vec<Case> {
+    let is_short = |case: &Case| case.operands.iter().all(|sample| (2..100).contains(&sample.data.len()));
+    op.cases().into_iter().filter(is_short).collect()
+}
+
 /// All trials that have kernels, and what the others lack, a line for each primitive.
 fn trials() -> (Vec<Trial>, String) {
     let (mut trials, mut missing) = (Vec::new(), String::new());
     for &op in PRIMITIVES.iter() {
         let mut lacks = None;
-        // Loops have one text for all dtypes; calls choose kernels by them.
-        let has_call = TABLE.iter().any(|(name, _)| *name == op.name());
-        let dtypes: &[DType] = if has_call { &[DType::F32, DType::F64, DType::BF16] } else { &[DType::F32] };
-        for &dtype in dtypes {
-            for case in op.cases() {
-                let trial = Trial { op, case, dtype };
+        for dtype in [DType::F32, DType::F64, DType::BF16] {
+            let is_loop = !TABLE.iter().any(|(name, _)| *name == op.name());
+            // Loops have the same text for all dtypes; calls choose kernels by them.
+            for case in if is_loop && dtype != DType::F32 { few(op) } else { op.cases() } {
+                let trial = Trial { op, case, dtype, is_gradient: false };
                 match trial.missing() {
                     None => trials.push(trial),
                     Some(message) => lacks = lacks.or(Some(message)),
@@ -87,7 +98,7 @@ fn trials() -> (Vec<Trial>, String) {
 /// The numbers of a backend that are not those of the processor.
 fn wrong(trials: &[Trial], backend: &dyn Fn() -> Arc<dyn Backend>) -> Vec<String> {
     let mut wrong = Vec::new();
-    for some in trials.chunks(60) {
+    for some in trials.chunks(120) {
         let (found, right) = (run(some, backend()), run(some, Arc::new(Cpu)));
         for (trial, (found, right)) in some.iter().zip(found.iter().zip(&right)) {
             let tolerance = match trial.dtype {
@@ -98,8 +109,9 @@ fn wrong(trials: &[Trial], backend: &dyn Fn() -> Arc<dyn Backend>) -> Vec<String
             for (output, (found, right)) in found.iter().zip(right).enumerate() {
                 let mut numbers = found.to_f64_vec().into_iter().zip(right.to_f64_vec());
                 if let Some((a, b)) = numbers.find(|(a, b)| !is_near(*a, *b, tolerance)) {
-                    let Trial { op, case, dtype } = trial;
-                    wrong.push(format!("{} ({}) in {dtype}, output {output}: {a}, not {b}", op.name(), case.label));
+                    let Trial { op, case, dtype, is_gradient } = trial;
+                    let of = if *is_gradient { "gradient of " } else { "" };
+                    wrong.push(format!("{of}{} ({}) in {dtype}, output {output}: {a}, not {b}", op.name(), case.label));
                 }
             }
         }
@@ -118,6 +130,82 @@ fn every_primitive_has_the_numbers_of_the_processor_or_is_refused() {
     assert!(trials.len() > 300, "{} cases have kernels", trials.len());
     let wrong = wrong(&trials, &|| Arc::new(Emulator("operations")));
     assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn slopes_of_elementwise_primitives_have_the_numbers_of_the_processor() {
+    let (mut trials, mut missing) = (Vec::new(), Vec::new());
+    let elementwise = |op: &&&'static dyn Primitive| op.dependency() == Dependency::Elementwise && op.differentiable();
+    for &op in PRIMITIVES.iter().filter(elementwise) {
+        for dtype in [DType::F32, DType::F64] {
+            for case in few(op) {
+                if !case.operands.iter().all(|sample| sample.dtype.is_float()) {
+                    continue;
+                }
+                let values = Trial { op, case, dtype, is_gradient: false };
+                if !values.call(&values.operands())[0].dtype().is_float() {
+                    continue;
+                }
+                let trial = Trial { is_gradient: true, ..values };
+                missing.extend(trial.missing().map(|message| format!("{}: {message}", op.name())));
+                trials.push(trial);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    let wrong = wrong(&trials, &|| Arc::new(Emulator("slopes")));
+    assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn functions_far_from_their_usual_arguments() {
+    let halves =
+        [0.0, 1e-300, 1e-8, 0.03, 0.3, 0.5, 0.7, 0.999, 1.0, 1.5, 2.0, 3.3, 7.5, 12.0, 19.9, 20.1, 26.6, 38.0, 171.5];
+    let large = [710.0, 1e3, 1e8, 1e200, f64::INFINITY];
+    let x: Vec<f64> = halves.iter().chain(&large).flat_map(|x| [*x, -*x]).chain([f64::NAN]).collect();
+    let orders = [0, 1, 2, 3, 30, 171];
+    let functions = || PRIMITIVES.iter().copied().filter(|op| Function::ALL.iter().any(|it| it.name() == op.name()));
+    let f = |x: &Tensor| {
+        let values = functions().map(|op| bind(op, Attrs::new(), &[x])[0].clone());
+        values.chain(orders.map(|n| x.polygamma(n))).collect::<Vec<_>>()
+    };
+    for (dtype, tolerance) in [(DType::F64, 1e-12), (DType::F32, 3e-5)] {
+        let x = Tensor::from(&x[..]).cast(dtype);
+        let (found, right) = (compile(f).on(Arc::new(Emulator("far"))).call(&x), compile(f).call(&x));
+        let mut wrong = Vec::new();
+        for (number, (found, right)) in found.iter().zip(&right).enumerate() {
+            for (x, (a, b)) in x.to_f64_vec().into_iter().zip(found.to_f64_vec().into_iter().zip(right.to_f64_vec())) {
+                let name = functions().nth(number).map_or("polygamma", |op| op.name());
+                // Its reflection cancels.
+                let absolute = if name == "polygamma" { 1e-14 } else { 1e-300 };
+                if !(a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * b.abs() + absolute) {
+                    wrong.push(format!("{name} at {x:e} in {dtype}: {a:e}, not {b:e}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
+    }
+}
+
+#[test]
+fn integers_wrap_and_saturate_as_on_the_processor() {
+    let f = |(x, y): &(Tensor, Tensor)| {
+        let whole = [x + y, x - y, x * y, -x, x.abs(), x.square(), x.sign(), x.floor(), x.ceil(), x.trunc(), x.round()];
+        let two = [x.fmod(y), x.remainder(y), x.floor_divide(y), x.maximum(y), x.minimum(y)];
+        let powers = [0.0, 1.0, 3.0, 63.0].map(|exponent| x.powf(exponent));
+        let clamped = [x.clamp(1, 100), x.clamp_min(2), x.clamp_max(2)];
+        whole.into_iter().chain(two).chain(powers).chain(clamped).collect::<Vec<_>>()
+    };
+    let numbers = [0, 1, -1, 2, -7, 100, 1000, i64::from(i32::MIN), i64::from(i32::MAX), i64::MIN, i64::MAX, 3];
+    let pairs = || numbers.iter().flat_map(|x| numbers.iter().map(move |y| (*x, *y)));
+    let (x, y): (Vec<i64>, Vec<i64>) = pairs().unzip();
+    for dtype in [DType::I64, DType::I32, DType::U8] {
+        let operands = (Tensor::from(&x[..]).cast(dtype), Tensor::from(&y[..]).cast(dtype));
+        let found = compile(f).on(Arc::new(Emulator("integers"))).call(&operands);
+        for (number, (found, right)) in found.iter().zip(f(&operands)).enumerate() {
+            assert_eq!(found.as_bytes(), right.as_bytes(), "{dtype}, result {number}");
+        }
+    }
 }
 
 #[test]

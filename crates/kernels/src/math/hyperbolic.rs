@@ -138,7 +138,7 @@ pub fn atanh<T: Real>(x: T) -> T {
 
 /// tanh x = x / (1 + c) with the continued fraction c = x^2 / (3 + x^2 / (5 + ..)), so x - tanh x = x c / (1 + c). Cut at 23,
 /// c / (1 + c) is x^2 SHRINK_ABOVE(x^2) / SHRINK_BELOW(x^2), within 2e-20 of it up to 1.6; coefficients from the constant on.
-const SHRINK_ABOVE: [f64; 6] = [
+pub const SHRINK_ABOVE: [f64; 6] = [
     0.333_333_333_333_333_3,
     0.026_086_956_521_739_13,
     0.000_552_104_899_930_986_9,
@@ -146,7 +146,8 @@ const SHRINK_ABOVE: [f64; 6] = [
     9.249_475_626_415_419e-9,
     3.162_213_889_372_792_6e-12,
 ];
-const SHRINK_BELOW: [f64; 7] = [
+/// See `SHRINK_ABOVE`.
+pub const SHRINK_BELOW: [f64; 7] = [
     1.0,
     0.478_260_869_565_217_4,
     0.031_055_900_621_118_012,

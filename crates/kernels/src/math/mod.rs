@@ -55,3 +55,10 @@ pub use real::Real;
 pub use rounding::{ceil, floor, fmod, remainder, round, trunc};
 pub use slices::*;
 pub use trigonometric::{cos, sin, tan};
+
+/// The tables of special functions, for devices that compute them by the same formulas.
+pub mod tables {
+    pub use super::coefficients::double::{ERFCX, ERFCX_TAIL};
+    pub use super::gamma::BERNOULLI;
+    pub use super::hyperbolic::{SHRINK_ABOVE, SHRINK_BELOW};
+}

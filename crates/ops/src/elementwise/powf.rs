@@ -83,7 +83,7 @@ fn power_slice<T: Real>(x: &[T], exponent: T, out: &mut [T]) {
 }
 
 #[inline(always)]
-fn slope<T: Real>(x: T, exponent: T) -> T {
+fn power_slope<T: Real>(x: T, exponent: T) -> T {
     if exponent == T::of(0.0) { exponent } else { exponent * power(x, exponent - T::of(1.0)) }
 }
 
@@ -115,7 +115,7 @@ elementwise! {
     value: |x| power(x, exponent),
     slices: power_slice(x, exponent),
     integer: |x| x.wrapping_pow(exponent as u32),
-    slopes: [slope!(|x: operand 0; exponent| slope(x, exponent), slices: slope_slice(x, exponent), tensor: slope_tensor(x, exponent))],
+    slopes: [slope!(|x: operand 0; exponent| power_slope(x, exponent), slices: slope_slice(x, exponent), tensor: slope_tensor(x, exponent))],
     rule: "dx = p x^(p-1) dy",
     reference: |x| if exponent.fract() == 0.0 { x.powi(exponent as i32) } else { (exponent * x.ln()).exp() },
     domain: Positive,

@@ -26,11 +26,11 @@ fn xlog1py<T: Real>(x: T, y: T) -> T {
 
 /// 0 where x is 0 and 1 + y has no logarithm.
 #[inline(always)]
-fn weight<T: Real>(x: T, y: T) -> T {
+fn log1p_weight<T: Real>(x: T, y: T) -> T {
     if (x == T::of(0.0)) & (y <= T::of(-1.0)) { T::of(0.0) } else { log1p(y) }
 }
 
-fn weight_tensor(x: &Tensor, y: &Tensor) -> Tensor {
+fn log1p_weight_tensor(x: &Tensor, y: &Tensor) -> Tensor {
     x.equal(0.0).logical_and(&y.le(-1.0)).where_(0.0, y.log1p())
 }
 
@@ -38,7 +38,7 @@ elementwise! {
     XLOG1PY = "xlog1py",
     value: |x, y| xlog1py(x, y),
     slopes: [
-        slope!(|x: operand 0, y: operand 1| weight(x, y), tensor: weight_tensor(x, y)),
+        slope!(|x: operand 0, y: operand 1| log1p_weight(x, y), tensor: log1p_weight_tensor(x, y)),
         slope!(|x: operand 0, y: operand 1| ratio(x, 1.0 + nan_below(y, -1.0)))
     ],
     rule: "dx = log1p(y) dz, dy = x/(1 + y) dz",

@@ -21,12 +21,12 @@ impl Tensor {
 
 /// 0 where x is 0 and y has no logarithm.
 #[inline(always)]
-fn weight<T: Real>(x: T, y: T) -> T {
+fn log_weight<T: Real>(x: T, y: T) -> T {
     let zero = T::of(0.0);
     if (x == zero) & (y <= zero) { zero } else { log(y) }
 }
 
-fn weight_tensor(x: &Tensor, y: &Tensor) -> Tensor {
+fn log_weight_tensor(x: &Tensor, y: &Tensor) -> Tensor {
     x.equal(0.0).logical_and(&y.le(0.0)).where_(0.0, y.log())
 }
 
@@ -35,7 +35,7 @@ elementwise! {
     value: |x, y| xlogy(x, y),
     slices: xlogy_slice(x, y),
     slopes: [
-        slope!(|x: operand 0, y: operand 1| weight(x, y), tensor: weight_tensor(x, y)),
+        slope!(|x: operand 0, y: operand 1| log_weight(x, y), tensor: log_weight_tensor(x, y)),
         slope!(|x: operand 0, y: operand 1| ratio(x, nan_below(y, 0.0)))
     ],
     rule: "dx = log(y) dz, dy = x/y dz",
