@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert::backend::{Backend, Input, Plan, Runner, Target};
 use wengert::prelude::*;
@@ -26,6 +27,30 @@ struct Emulated {
     nested: Vec<Tensor>,
 }
 
+/// Runs a compiler. Kernels are compiled once and run once: more time to make them faster would be lost.
+fn compile_text(compiler: &mut Command) {
+    let built = compiler.args(["-std=c++17", "-O1", "-w"]).output().expect("a C++ compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
+/// What all programs begin with, as a header beside which lies what the compiler made of it.
+static HEADER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let shim = include_str!("shim.h");
+    let text =
+        format!("{shim}\n{PRELUDE}\n{WORDS}\n{}\n#undef KERNEL\n#define KERNEL(...) static void\n{FRAME}", *SPECIAL);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulator");
+    let [header, compiled] = ["emulator.h", "emulator.h.gch"].map(|name| folder.join(name));
+    if !compiled.exists() || std::fs::read_to_string(&header).ok().is_none_or(|old| old != text) {
+        // Other processes may do the same: they find the whole file or none.
+        let own = folder.join(format!("{}.gch", std::process::id()));
+        let _ = std::fs::create_dir_all(&folder).and_then(|()| std::fs::remove_file(&compiled));
+        std::fs::write(&header, text).unwrap();
+        compile_text(Command::new("g++").args(["-x", "c++-header", "-o"]).args([&own, &header]));
+        std::fs::rename(own, compiled).unwrap();
+    }
+    header
+});
+
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 impl Backend for Emulator {
@@ -38,13 +63,11 @@ impl Backend for Emulator {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("wengert-cuda-{}-{}-{number}", self.0, std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("shim.h"), include_str!("shim.h")).unwrap();
         std::fs::write(folder.join("plan.cpp"), text(&launches)).unwrap();
         let program = folder.join("plan");
-        let mut command = Command::new("g++");
-        command.args(["-std=c++17", "-O1", "-w", "-o"]).arg(&program).arg(folder.join("plan.cpp"));
-        let built = command.output().expect("a C++ compiler");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        compile_text(
+            Command::new("g++").arg("-include").arg(&*HEADER).arg("-o").arg(&program).arg(folder.join("plan.cpp")),
+        );
         Ok(Box::new(Emulated { program, folder, arena: launches.arena, constants: plan.constants, nested }))
     }
 }
@@ -116,16 +139,32 @@ const FRAME: &str = r#"
 #include <cstdio>
 #include <cstdlib>
 static std::vector<char *> R;
-template <class... A, size_t... I> static void call(void (*kernel)(A...), void **values, std::index_sequence<I...>) {
-    kernel(*(std::remove_const_t<A> *)values[I]...);
+// A launch, of which little is compiled for each kernel: the kernel, and the words of its arguments side by side.
+struct Launch { void (*kernel)(); const u64 *words, *end; };
+template <class A> static A take(const u64 *&words) {
+    A x;
+    memcpy(&x, words, sizeof x);
+    words += (sizeof x + 7) / 8;
+    return x;
 }
-template <class... A> static void launch(void (*kernel)(A...), dim3 grid, dim3 block, size_t shared, std::vector<std::vector<u64>> words) {
-    std::vector<void *> values;
-    for (auto &one : words) values.push_back(one.data());
+// In braces, arguments are evaluated from left to right.
+template <class... A> struct Call { Call(void (*kernel)(A...), A... arguments) { kernel(arguments...); } };
+template <class... A> static void call(const void *launch) {
+    auto &[kernel, words, end] = *(const Launch *)launch;
+    const u64 *at = words;
+    Call<A...>{(void (*)(A...))kernel, take<A>(at)...};
+    if (at != end) exit(4);
+}
+static void run(void (*call)(const void *), const Launch &launch, dim3 grid, dim3 block, size_t shared) {
     // Shared memory begins with numbers that mean nothing, and what the launch did not ask for stays as it was.
-    memset(shim_dynamic, 0xff, sizeof shim_dynamic);
-    shim_launch(grid, block, [&] { call(kernel, values.data(), std::index_sequence_for<A...>()); });
-    for (size_t i = shared; i < sizeof shim_dynamic; i++) if (shim_dynamic[i] != (char)0xff) exit(3);
+    static const std::vector<char> nothing(sizeof shim_dynamic, 0xff);
+    memcpy(shim_dynamic, nothing.data(), sizeof shim_dynamic);
+    shim_launch(grid, block, call, &launch);
+    if (memcmp(shim_dynamic + shared, nothing.data(), sizeof shim_dynamic - shared)) exit(3);
+}
+typedef std::initializer_list<u64> Words;
+template <class... A> static void launch(void (*kernel)(A...), dim3 grid, dim3 block, size_t shared, Words words) {
+    run(call<A...>, {(void (*)())kernel, words.begin(), words.end()}, grid, block, shared);
 }
 struct Side { char *at; i64 down, across, batch; };
 template <class T> static void multiply(int batch, int rows, int inner, int cols, Side a, Side b, char *c, char *bias) {
@@ -144,10 +183,7 @@ fn address(span: &Span) -> String {
 
 /// A program that reads all regions, runs the launches, and writes the regions.
 fn text(launches: &Launches) -> String {
-    let mut text = format!(
-        "#include \"shim.h\"\n#include <utility>\n{PRELUDE}\n{WORDS}\n{}\n#undef KERNEL\n#define KERNEL(...) static void\n{FRAME}",
-        *SPECIAL
-    );
+    let mut text = String::new();
     for (number, kernel) in launches.kernels.iter().enumerate() {
         let body =
             kernel.text.replace("extern \"C\" __global__", "static").replace(WORDS, "").replace(SPECIAL.as_str(), "");
@@ -166,8 +202,6 @@ fn text(launches: &Launches) -> String {
                     Word::Address(span) => format!("(u64)({})", address(span)),
                     Word::Number(number) => format!("{number}ull"),
                 };
-                let argument =
-                    |words: &Vec<Word>| format!("{{{}}}", words.iter().map(word).collect::<Vec<_>>().join(", "));
                 let [[x, y, z], [i, j, k]] = [shape.grid, shape.block];
                 let bytes = 8 * arguments.iter().map(Vec::len).sum::<usize>();
                 // The driver refuses other launches.
@@ -176,7 +210,7 @@ fn text(launches: &Launches) -> String {
                     && x.is_multiple_of(shape.cluster);
                 assert!(is_possible, "{}: {shape:?} with {bytes} bytes of arguments", launches.kernels[*kernel].name);
                 let name = &launches.kernels[*kernel].name;
-                let arguments = arguments.iter().map(argument).collect::<Vec<_>>().join(", ");
+                let arguments = arguments.iter().flatten().map(word).collect::<Vec<_>>().join(", ");
                 // The blocks of a cluster are one, side by side.
                 let (x, j) = (x / shape.cluster, j * shape.cluster);
                 let shape = format!("dim3({x}, {y}, {z}), dim3({i}, {j}, {k}), {}", shape.shared * shape.cluster);
