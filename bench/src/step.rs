@@ -158,6 +158,31 @@ pub fn losses(name: &str, mode: Mode, within: Option<f64>, place: Place, json: b
     }
 }
 
+/// Compares the losses of steps on a device with those of the CPU, and with themselves.
+pub fn apart(name: &str, place: Place, steps: usize, json: bool) {
+    let run = |device: Device, precision: Precision| -> Vec<(f64, f64)> {
+        let mut training = find(name).compiled_on(None, device, precision);
+        (0..steps).map(|_| training.measured_step()).collect()
+    };
+    let (device, precision) = (place.device.device(), place.precision.precision());
+    let (found, again, right) = (run(device, precision), run(device, precision), run(Device::Cpu, Precision::Strict));
+    let apart = |(one, other): (&(f64, f64), &(f64, f64))| (one.0 - other.0).abs() / other.0.abs();
+    let differences = found.iter().zip(&right).map(apart).enumerate();
+    let (step, most) = differences.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0));
+    let is_same = found == again;
+    let last = found.last().map_or(f64::NAN, |step| step.0);
+    if json {
+        println!(
+            r#"{{"workload":"{name}","steps":{steps},"last_loss":{last:e},"relative_difference":{most:e},"at_step":{step},"same_bits_again":{is_same}}}"#
+        );
+    } else {
+        let again = if is_same { "the same bits" } else { "other bits" };
+        println!(
+            "{name}: {steps} steps to a loss of {last}; at most {most:.1e} from the CPU, at step {step}; {again} in a second run"
+        );
+    }
+}
+
 /// The program of a workload's step.
 pub fn program(name: &str, within: Option<f64>, place: Place) {
     let (device, precision) = (place.device.device(), place.precision.precision());
