@@ -158,27 +158,35 @@ pub fn losses(name: &str, mode: Mode, within: Option<f64>, place: Place, json: b
     }
 }
 
-/// Compares the losses of steps on a device with those of the CPU, and with themselves.
+/// Compares the losses of steps on a device with those of the CPU, and with themselves; beside it, those of the CPU with another run of it
+/// from parameters that differ in the last digit.
 pub fn apart(name: &str, place: Place, steps: usize, json: bool) {
-    let run = |device: Device, precision: Precision| -> Vec<(f64, f64)> {
+    let run = |device: Device, precision: Precision, is_nudged: bool| -> Vec<(f64, f64)> {
         let mut training = find(name).compiled_on(None, device, precision);
+        if is_nudged {
+            training.nudge();
+        }
         (0..steps).map(|_| training.measured_step()).collect()
     };
     let (device, precision) = (place.device.device(), place.precision.precision());
-    let (found, again, right) = (run(device, precision), run(device, precision), run(Device::Cpu, Precision::Strict));
-    let apart = |(one, other): (&(f64, f64), &(f64, f64))| (one.0 - other.0).abs() / other.0.abs();
-    let differences = found.iter().zip(&right).map(apart).enumerate();
-    let (step, most) = differences.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0));
+    let (found, again) = (run(device, precision, false), run(device, precision, false));
+    let (right, nudged) = (run(Device::Cpu, Precision::Strict, false), run(Device::Cpu, Precision::Strict, true));
+    let apart = |found: &[(f64, f64)]| {
+        let differences = found.iter().zip(&right).map(|(one, other)| (one.0 - other.0).abs() / other.0.abs());
+        differences.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
+    };
+    let ((step, most), (_, control)) = (apart(&found), apart(&nudged));
     let is_same = found == again;
     let last = found.last().map_or(f64::NAN, |step| step.0);
     if json {
         println!(
-            r#"{{"workload":"{name}","steps":{steps},"last_loss":{last:e},"relative_difference":{most:e},"at_step":{step},"same_bits_again":{is_same}}}"#
+            r#"{{"workload":"{name}","steps":{steps},"last_loss":{last:e},"relative_difference":{most:e},"at_step":{step},"cpu_last_digit":{control:e},"same_bits_again":{is_same}}}"#
         );
     } else {
         let again = if is_same { "the same bits" } else { "other bits" };
         println!(
-            "{name}: {steps} steps to a loss of {last}; at most {most:.1e} from the CPU, at step {step}; {again} in a second run"
+            "{name}: {steps} steps to a loss of {last}; at most {most:.1e} from the CPU, at step {step} (the CPU from parameters that differ \
+             in the last digit: {control:.1e}); {again} in a second run"
         );
     }
 }
