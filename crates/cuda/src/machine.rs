@@ -2,6 +2,7 @@
 
 use crate::driver::{Block, Gpu, lock};
 use crate::lower::ALIGNMENT;
+use crate::product::PARTIAL_SUMS;
 use crate::runner::CudaRunner;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
@@ -150,6 +151,7 @@ pub const TARGET: Target = Target {
     longest_row: 8192,
     most_gathered: usize::MAX,
     large_call: f64::INFINITY,
+    partial_sums: PARTIAL_SUMS,
     most_parts: 132,
     least_rows: 1,
     widens: true,

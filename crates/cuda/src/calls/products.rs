@@ -3,7 +3,7 @@
 use super::{sum, tiled};
 use crate::launch::Work;
 use crate::lower::{Call, Lowering, missing};
-use crate::product::{Matrix, Product, WORKSPACE};
+use crate::product::{Matrix, Product, PARTIAL_SUMS};
 use wengert_compiler::plan::Read;
 use wengert_core::Error;
 use wengert_core::primitive::Spec;
@@ -61,7 +61,8 @@ fn product(
     match tiled::is_better(&product) {
         true => tiled::launch(lowering, &product),
         false => {
-            let workspace = lowering.scratch(WORKSPACE);
+            let (each, most) = PARTIAL_SUMS;
+            let workspace = lowering.scratch((each * spec.shape.elements()).min(most));
             lowering.push(Work::Product(Box::new(Product { workspace, ..product })));
         }
     }
