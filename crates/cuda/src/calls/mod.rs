@@ -111,6 +111,7 @@ pub const TABLE: &[Row] = &[
     ("unscatter", index::unscatter),
     ("var", reduce::reduce),
     ("windows_add", part::windows),
+    ("while_gradient", flow::pullback),
     ("wrap_index", choose::wrap),
 ];
 

@@ -1,7 +1,6 @@
 //! Matrix products.
 
 use super::{sum, tiled};
-use crate::launch::Work;
 use crate::lower::{Call, Lowering, missing};
 use crate::product::{Matrix, Product, WORKSPACE};
 use wengert_compiler::plan::Read;
@@ -62,7 +61,7 @@ fn product(
         true => tiled::launch(lowering, &product),
         false => {
             let workspace = lowering.scratch(WORKSPACE);
-            lowering.push(Work::Product(Box::new(Product { workspace, ..product })));
+            lowering.product(Product { workspace, ..product });
         }
     }
     Ok(())

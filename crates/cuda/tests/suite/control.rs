@@ -1,0 +1,147 @@
+//! Loops and branches whose course depends on numbers, and long loops, with the results of the processor.
+
+use super::emulator::Emulator;
+use std::sync::Arc;
+#[cfg(feature = "device")]
+use wengert::backend::Place;
+use wengert::backend::{Backend, Cpu};
+use wengert::prelude::*;
+
+/// A program, and the operands of its calls.
+struct Trial {
+    name: &'static str,
+    program: fn(&Vec<Tensor>) -> Vec<Tensor>,
+    calls: Vec<Vec<Tensor>>,
+}
+
+/// Half of an even number, or three times an odd one and one more, until it is 1; how often.
+fn hailstone(n: &Tensor) -> (Tensor, Tensor) {
+    let step = |(n, count): &(Tensor, Tensor)| {
+        let half = (n.cast(DType::F64) * 0.5).floor().cast(DType::I64);
+        let next = cond(&(&half * 2i64).equal(n), |_: &Tensor| half.clone(), |n: &Tensor| n * 3i64 + 1i64, n);
+        (next, count + 1i64)
+    };
+    while_loop(|(n, _): &(Tensor, Tensor)| n.gt(1i64), step, &(n.clone(), Tensor::from(0i64)))
+}
+
+/// The square root of every element, by Newton's method.
+fn roots(a: &Tensor) -> Tensor {
+    let newton = |(x, _): &(Tensor, Tensor)| ((x + a / x) * 0.5, x.clone());
+    while_loop(|(x, last): &(Tensor, Tensor)| (x - last).abs().sum().gt(1e-4), newton, &(a.clone(), a + 1.0)).0
+}
+
+/// One of three functions of a vector.
+fn chosen(k: &Tensor, x: &Tensor) -> Tensor {
+    let branches: [&dyn Fn(&Tensor) -> Tensor; 3] = [&|x| x.sin(), &|x| x * x.sum(), &|x| x.clone()];
+    switch(k, &branches, x)
+}
+
+fn range(length: usize, scale: f64) -> Tensor {
+    ((Tensor::arange(length as i64).cast(DType::F64) * 0.37).sin() * scale).f32()
+}
+
+fn trials() -> Vec<Trial> {
+    let number = |number: i64| Tensor::from(number);
+    vec![
+        Trial {
+            name: "a loop while a test holds, with a branch inside",
+            program: |x| {
+                let (n, count) = hailstone(&x[0]);
+                vec![n, count]
+            },
+            calls: [7, 1, 27].map(|n| vec![number(n)]).to_vec(),
+        },
+        Trial {
+            name: "a branch, whose number is clamped",
+            program: |x| vec![chosen(&x[0], &x[1]) + &x[1]],
+            calls: [0, 1, 2, 9, -4].map(|k| vec![number(k), range(5, 1.0)]).to_vec(),
+        },
+        Trial {
+            name: "a gradient through a branch",
+            program: |x| vec![grad(|y: &Tensor| (chosen(&x[0], y) * y).sum())(&x[1])],
+            calls: [0, 1, 2].map(|k| vec![number(k), range(5, 1.0)]).to_vec(),
+        },
+        Trial {
+            name: "a gradient through a loop while a test holds",
+            program: |x| {
+                let (value, slope) = value_and_grad(|a: &Tensor| (roots(a) * a).sum())(&(x[0].square() + 1.0));
+                vec![value, slope]
+            },
+            calls: [0.5, 2.0, 9.0].map(|scale| vec![range(6, scale)]).to_vec(),
+        },
+        Trial {
+            name: "a gradient through more steps than states are kept",
+            program: |x| {
+                let step = |i: &Tensor, y: &Tensor| y * 0.9 + (y * &x[1]).sin() * (i + 1i64).cast(DType::F32).recip();
+                vec![grad(|y: &Tensor| fori(&x[0], step, y).sum())(&x[1])]
+            },
+            calls: [0, 1, 3, 40].map(|count| vec![number(count), range(3, 1.0)]).to_vec(),
+        },
+        Trial {
+            name: "a loop while a test holds inside a scan",
+            program: |x| {
+                let step = |h: &Tensor, x: &Tensor| {
+                    let y = roots(&(h * 0.5 + x.square() + 1.0));
+                    (y.clone(), y.sum())
+                };
+                let (last, all) = scan(step, &x[0], &x[1]);
+                let slope = grad(|h: &Tensor| scan(step, h, &x[1]).0.sum())(&x[0]);
+                vec![last, all, slope]
+            },
+            calls: [1.0, 3.0].map(|scale| vec![range(4, scale).abs(), range(12, scale).reshape([3, 4])]).to_vec(),
+        },
+        Trial {
+            name: "a reversed scan with a branch and a scan inside, whose elements are columns",
+            program: |x| {
+                let step = |h: &Tensor, x: &Tensor| {
+                    let y = cond(&x.sum().gt(0.0), |h: &Tensor| h * 0.5, |h: &Tensor| h - x, h);
+                    let (_, sums) = scan(|s: &Tensor, y: &Tensor| (s + y, s * y), &y.sum(), &y);
+                    (y.tanh(), sums)
+                };
+                let (last, all) = scan_reverse(step, &x[0], &x[1].transpose(0, 1));
+                vec![last, all]
+            },
+            calls: [1.0, -2.0].map(|scale| vec![range(4, scale), range(28, scale).reshape([4, 7])]).to_vec(),
+        },
+        Trial {
+            name: "a long scan",
+            program: |x| {
+                // A carried truth value keeps it out of one kernel.
+                let step = |(h, up): &(Tensor, Tensor), x: &Tensor| {
+                    let h = up.where_(h * 0.5 + x, h * 0.25 - x);
+                    ((h.clone(), h.sum().lt(0.5)), h)
+                };
+                let ((last, up), all) = scan(step, &(x[0].clone(), Tensor::from(true)), &x[1]);
+                vec![last, up.cast(DType::F32), all]
+            },
+            calls: [1.0, 2.0].map(|scale| vec![range(2, scale), range(9002, scale).reshape([4501, 2])]).to_vec(),
+        },
+    ]
+}
+
+/// Every call has the results of the processor; each comes twice, for what is kept after the first time.
+fn compare(backend: &dyn Fn() -> Arc<dyn Backend>) {
+    for Trial { name, program, calls } in trials() {
+        let (ours, right) = (compile(program).on(backend()), compile(program).on(Arc::new(Cpu)));
+        for call in calls.iter().flat_map(|call| [call, call]) {
+            let expected = right.call(call);
+            for (place, (found, expected)) in ours.call(call).iter().zip(&expected).enumerate() {
+                assert_eq!(found.spec(), expected.spec(), "{name}, output {place}");
+                for (a, b) in found.to_f64_vec().into_iter().zip(expected.to_f64_vec()) {
+                    assert!((a - b).abs() <= 2e-4 * (1.0 + b.abs()), "{name}, output {place}: {a}, not {b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn loops_and_branches() {
+    compare(&|| Arc::new(Emulator("control")));
+}
+
+#[cfg(feature = "device")]
+#[test]
+fn loops_and_branches_on_a_gpu() {
+    compare(&|| Device::Cuda(0).backend().unwrap());
+}
