@@ -5,8 +5,8 @@ use crate::launch::{Control, Slice, Turn, Work};
 use crate::lower::{Call, Lowering};
 use crate::machine::TARGET;
 use wengert_compiler::plan::{FlowPlan, Kind, Nested, Placed, PlacedLoop, Plan, Read, Scan};
-use wengert_compiler::while_gradient_in_loops;
 use wengert_compiler::program::{ProgramAttr, ProgramAttrs, staged};
+use wengert_compiler::while_gradient_in_loops;
 use wengert_core::Error;
 use wengert_core::primitive::Spec;
 use wengert_kernels::memory::Span;
@@ -88,8 +88,10 @@ fn run(
 
 /// One of the two buffers of every carried value.
 fn buffers(body: &Nested<Vec<PlacedLoop>>, turn: usize, scratch: Span) -> Vec<Span> {
-    let buffer = |(places, spec): (&[usize; 2], &Spec)| {
-        Span { start: scratch.start + places[turn % 2], length: spec.bytes(), ..scratch }
+    let buffer = |(places, spec): (&[usize; 2], &Spec)| Span {
+        start: scratch.start + places[turn % 2],
+        length: spec.bytes(),
+        ..scratch
     };
     body.carried.iter().zip(&body.outputs).map(buffer).collect()
 }

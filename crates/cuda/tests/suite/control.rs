@@ -1,17 +1,43 @@
 //! Loops and branches whose course depends on numbers, and long loops, with the results of the processor.
 
 use super::emulator::Emulator;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 #[cfg(feature = "device")]
 use wengert::backend::Place;
-use wengert::backend::{Backend, Cpu};
+use wengert::backend::{Backend, Cpu, Plan, Runner, Target};
 use wengert::prelude::*;
+use wengert_cuda::launch::{Control, Launch, Work};
+use wengert_cuda::lower::lower;
 
 /// A program, and the operands of its calls.
 struct Trial {
     name: &'static str,
+    /// The loops and branches for which the host reads or counts.
+    control: &'static [&'static str],
     program: fn(&Vec<Tensor>) -> Vec<Tensor>,
     calls: Vec<Vec<Tensor>>,
+}
+
+/// Keeps which kinds of control a plan has, and does not run it.
+struct Kinds(Arc<Mutex<BTreeSet<&'static str>>>);
+
+impl Backend for Kinds {
+    fn target(&self) -> Target {
+        wengert_cuda::TARGET
+    }
+
+    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
+        let launches = lower(&plan, 90)?.0;
+        let kind = |launch: &Launch| match launch.work {
+            Work::Control(Control::While { .. }) => Some("while"),
+            Work::Control(Control::Switch { .. }) => Some("switch"),
+            Work::Control(Control::Repeat { .. }) => Some("repeat"),
+            _ => None,
+        };
+        *self.0.lock().unwrap() = launches.lists.iter().chain([&launches.list]).flatten().filter_map(kind).collect();
+        Err(Error::new(ErrorKind::Device, "record", "nothing runs"))
+    }
 }
 
 /// Half of an even number, or three times an odd one and one more, until it is 1; how often.
@@ -45,6 +71,7 @@ fn trials() -> Vec<Trial> {
     vec![
         Trial {
             name: "a loop while a test holds, with a branch inside",
+            control: &["switch", "while"],
             program: |x| {
                 let (n, count) = hailstone(&x[0]);
                 vec![n, count]
@@ -53,16 +80,19 @@ fn trials() -> Vec<Trial> {
         },
         Trial {
             name: "a branch, whose number is clamped",
+            control: &["switch"],
             program: |x| vec![chosen(&x[0], &x[1]) + &x[1]],
             calls: [0, 1, 2, 9, -4].map(|k| vec![number(k), range(5, 1.0)]).to_vec(),
         },
         Trial {
             name: "a gradient through a branch",
+            control: &["switch"],
             program: |x| vec![grad(|y: &Tensor| (chosen(&x[0], y) * y).sum())(&x[1])],
             calls: [0, 1, 2].map(|k| vec![number(k), range(5, 1.0)]).to_vec(),
         },
         Trial {
             name: "a gradient through a loop while a test holds",
+            control: &["while"],
             program: |x| {
                 let (value, slope) = value_and_grad(|a: &Tensor| (roots(a) * a).sum())(&(x[0].square() + 1.0));
                 vec![value, slope]
@@ -71,6 +101,7 @@ fn trials() -> Vec<Trial> {
         },
         Trial {
             name: "a gradient through more steps than states are kept",
+            control: &["while"],
             program: |x| {
                 let step = |i: &Tensor, y: &Tensor| y * 0.9 + (y * &x[1]).sin() * (i + 1i64).cast(DType::F32).recip();
                 vec![grad(|y: &Tensor| fori(&x[0], step, y).sum())(&x[1])]
@@ -79,6 +110,7 @@ fn trials() -> Vec<Trial> {
         },
         Trial {
             name: "a loop while a test holds inside a scan",
+            control: &["repeat", "while"],
             program: |x| {
                 let step = |h: &Tensor, x: &Tensor| {
                     let y = roots(&(h * 0.5 + x.square() + 1.0));
@@ -92,6 +124,7 @@ fn trials() -> Vec<Trial> {
         },
         Trial {
             name: "a reversed scan with a branch and a scan inside, whose elements are columns",
+            control: &["repeat", "switch"],
             program: |x| {
                 let step = |h: &Tensor, x: &Tensor| {
                     let y = cond(&x.sum().gt(0.0), |h: &Tensor| h * 0.5, |h: &Tensor| h - x, h);
@@ -105,23 +138,24 @@ fn trials() -> Vec<Trial> {
         },
         Trial {
             name: "a long scan",
+            control: &["repeat"],
             program: |x| {
                 // A carried truth value keeps it out of one kernel.
                 let step = |(h, up): &(Tensor, Tensor), x: &Tensor| {
                     let h = up.where_(h * 0.5 + x, h * 0.25 - x);
-                    ((h.clone(), h.sum().lt(0.5)), h)
+                    ((h.clone(), h.lt(0.5)), h)
                 };
-                let ((last, up), all) = scan(step, &(x[0].clone(), Tensor::from(true)), &x[1]);
+                let ((last, up), all) = scan(step, &(x[0].clone(), x[0].gt(0.0)), &x[1]);
                 vec![last, up.cast(DType::F32), all]
             },
-            calls: [1.0, 2.0].map(|scale| vec![range(2, scale), range(9002, scale).reshape([4501, 2])]).to_vec(),
+            calls: vec![vec![range(2, 1.0), range(8202, 1.0).reshape([4101, 2])]],
         },
     ]
 }
 
 /// Every call has the results of the processor; each comes twice, for what is kept after the first time.
 fn compare(backend: &dyn Fn() -> Arc<dyn Backend>) {
-    for Trial { name, program, calls } in trials() {
+    for Trial { name, program, calls, .. } in trials() {
         let (ours, right) = (compile(program).on(backend()), compile(program).on(Arc::new(Cpu)));
         for call in calls.iter().flat_map(|call| [call, call]) {
             let expected = right.call(call);
@@ -132,6 +166,15 @@ fn compare(backend: &dyn Fn() -> Arc<dyn Backend>) {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn the_host_takes_part_only_where_it_must() {
+    for Trial { name, control, program, calls } in trials() {
+        let kinds = Arc::new(Mutex::default());
+        catch(|| compile(program).on(Arc::new(Kinds(kinds.clone()))).call(&calls[0])).unwrap_err();
+        assert_eq!(kinds.lock().unwrap().iter().copied().collect::<Vec<_>>(), control, "{name}");
     }
 }
 

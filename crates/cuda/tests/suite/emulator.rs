@@ -243,7 +243,10 @@ fn loop_or_branch(control: &Control) -> String {
             let case = |(number, list): (usize, &usize)| format!("if (number == {number}) list{list}();");
             let cases: Vec<String> = branches.iter().enumerate().map(case).collect();
             let last = branches.len() - 1;
-            format!("{{ i64 chosen = {index}, number = chosen < 0 ? 0 : chosen > {last} ? {last} : chosen; {} }}", cases.join(" "))
+            format!(
+                "{{ i64 chosen = {index}, number = chosen < 0 ? 0 : chosen > {last} ? {last} : chosen; {} }}",
+                cases.join(" ")
+            )
         }
         Control::Repeat { steps, loads, turns: [even, odd], stores } => {
             let copy = |Slice { moving, by, fixed }: &Slice, is_load: bool| {
@@ -253,7 +256,9 @@ fn loop_or_branch(control: &Control) -> String {
             };
             let loads: String = loads.iter().map(|slice| copy(slice, true)).collect();
             let stores: String = stores.iter().map(|slice| copy(slice, false)).collect();
-            format!("for (i64 step = 0; step < {steps}; step++) {{ {loads} if (step % 2) list{odd}(); else list{even}(); {stores} }}")
+            format!(
+                "for (i64 step = 0; step < {steps}; step++) {{ {loads} if (step % 2) list{odd}(); else list{even}(); {stores} }}"
+            )
         }
     }
 }
