@@ -126,15 +126,23 @@ fn trials() -> Vec<Trial> {
             name: "a reversed scan with a branch and a scan inside, whose elements are columns",
             control: &["repeat", "switch"],
             program: |x| {
+                let matrices = x[2].permute([1, 0, 2, 3]);
                 let step = |h: &Tensor, x: &Tensor| {
-                    let y = cond(&x.sum().gt(0.0), |h: &Tensor| h * 0.5, |h: &Tensor| h - x, h);
+                    // These matrices are copied behind the workspace, and not over the elements of this step.
+                    let product = matrices.matmul(&(matrices.permute([0, 1, 3, 2]) + h.sum()));
+                    let y = cond(&x.sum().gt(0.0), |h: &Tensor| h * 0.5, |h: &Tensor| h - x, h) + product.mean() * x;
                     let (_, sums) = scan(|s: &Tensor, y: &Tensor| (s + y, s * y), &y.sum(), &y);
                     (y.tanh(), sums)
                 };
                 let (last, all) = scan_reverse(step, &x[0], &x[1].transpose(0, 1));
                 vec![last, all]
             },
-            calls: [1.0, -2.0].map(|scale| vec![range(4, scale), range(28, scale).reshape([4, 7])]).to_vec(),
+            calls: [1.0, -2.0]
+                .map(|scale| {
+                    let matrices = range(24, scale).reshape([2, 3, 2, 2]);
+                    vec![range(4, scale), range(28, scale).reshape([4, 7]), matrices]
+                })
+                .to_vec(),
         },
         Trial {
             name: "a long scan",
