@@ -48,7 +48,7 @@ KERNEL(256) wrap_index(const T *x, TO *y) {
 
 KERNEL(256) where(const T *mask, const TO *a, const TO *b, TO *y) {
     i64 n = own_number();
-    if (n < COUNT) y[n] = mask[n] ? a[n] : b[n];
+    if (n < COUNT) y[n] = get(mask, n) != 0 ? a[n] : b[n];
 }
 
 KERNEL(256) convert(const T *x, TO *y) {
