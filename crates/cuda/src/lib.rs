@@ -17,6 +17,7 @@ mod machine;
 #[doc(hidden)]
 pub mod product;
 mod runner;
+mod sequence;
 #[doc(hidden)]
 pub mod source;
 

@@ -1,9 +1,8 @@
 //! Matrix products.
 
 use super::{sum, tiled};
-use crate::launch::Work;
 use crate::lower::{Call, Lowering, missing};
-use crate::product::{Matrix, Product, PARTIAL_SUMS};
+use crate::product::{Matrix, PARTIAL_SUMS, Product};
 use wengert_compiler::plan::Read;
 use wengert_core::Error;
 use wengert_core::primitive::Spec;
@@ -63,7 +62,7 @@ fn product(
         false => {
             let (each, most) = PARTIAL_SUMS;
             let workspace = lowering.scratch((each * spec.shape.elements()).min(most));
-            lowering.push(Work::Product(Box::new(Product { workspace, ..product })));
+            lowering.product(Product { workspace, ..product });
         }
     }
     Ok(())

@@ -147,6 +147,13 @@ impl Gpu {
         // SAFETY: the stream lives as long as the process.
         unsafe { driver::stream::synchronize(self.stream) }.map_err(driver_error("a kernel failed"))
     }
+
+    /// Waits, and copies bytes from an address, which belongs to a block that the caller holds.
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.wait()?;
+        // SAFETY: the block is long enough, and nothing writes it now.
+        unsafe { driver::memcpy_dtoh_sync(bytes, address) }.map_err(driver_error("a copy from the device"))
+    }
 }
 
 /// Memory of a GPU.
@@ -190,10 +197,7 @@ impl Block {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.gpu.wait()?;
-        // SAFETY: the block is long enough, and nothing writes it now.
-        unsafe { driver::memcpy_dtoh_sync(bytes, self.address + start as u64) }
-            .map_err(driver_error("a copy from the device"))
+        self.gpu.read(self.address + start as u64, bytes)
     }
 
     /// Copies the first bytes of another block.

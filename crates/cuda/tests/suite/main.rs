@@ -3,6 +3,7 @@
 mod axes;
 #[cfg(feature = "compiled")]
 mod compiled;
+mod control;
 mod emulator;
 mod operations;
 mod shapes;

@@ -9,6 +9,7 @@ use wengert::backend::Place;
 use wengert::backend::{Backend, Cpu, Plan, Runner, Target};
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Case, Dependency, PRIMITIVES, Primitive, bind};
+use wengert_compiler::program::ProgramAttrs;
 use wengert_cuda::calls::TABLE;
 use wengert_cuda::lower::lower;
 use wengert_kernels::functions::Function;
@@ -85,9 +86,13 @@ fn is_near(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
 
+/// Whether all operands have a few elements.
+fn is_short(case: &Case) -> bool {
+    case.operands.iter().all(|sample| (2..100).contains(&sample.data.len()))
+}
+
 /// The cases of a primitive with a few elements.
 fn few(op: &dyn Primitive) -> Vec<Case> {
-    let is_short = |case: &Case| case.operands.iter().all(|sample| (2..100).contains(&sample.data.len()));
     op.cases().into_iter().filter(is_short).collect()
 }
 
@@ -98,8 +103,12 @@ fn trials() -> (Vec<Trial>, String) {
         let mut lacks = None;
         for dtype in [DType::F32, DType::F64, DType::BF16] {
             let is_loop = !TABLE.iter().any(|(name, _)| *name == op.name());
-            // Loops have the same text for all dtypes; calls choose kernels by them.
-            for case in if is_loop && dtype != DType::F32 { few(op) } else { op.cases() } {
+            // Loops have the same text for all dtypes; calls choose kernels by them. Programs inside are of f64.
+            let is_tried = |case: &Case| match case.attrs.bodies().next() {
+                Some(_) => dtype == DType::F64,
+                None => dtype == DType::F32 || !is_loop || is_short(case),
+            };
+            for case in op.cases().into_iter().filter(is_tried) {
                 let trial = Trial { op, case, dtype, is_gradient: false };
                 match trial.missing() {
                     None => trials.push(trial),
