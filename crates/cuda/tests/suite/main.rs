@@ -3,5 +3,6 @@
 #[cfg(feature = "compiled")]
 mod compiled;
 mod emulator;
+mod fallback;
 mod operations;
 mod workloads;
