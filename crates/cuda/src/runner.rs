@@ -7,8 +7,8 @@ use crate::machine::Memory;
 use crate::product::Product;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use wengert_compiler::plan::{Input, Plan, Runner};
+use std::time::{Duration, Instant};
+use wengert_compiler::plan::{DeviceUsage, Input, Plan, Runner};
 use wengert_core::location::Line;
 use wengert_core::primitive::{Device, Spec};
 use wengert_core::tensor::{Remote, Value};
@@ -27,6 +27,7 @@ pub struct CudaRunner {
     more: usize,
     own_constants: usize,
     functions: Vec<Function>,
+    compile_time: Duration,
     products: Vec<Option<Prepared>>,
     running: Mutex<Running>,
     is_watched: AtomicBool,
@@ -52,7 +53,9 @@ impl CudaRunner {
                 shared[*kernel] = shape.shared.max(shared[*kernel]);
             }
         }
+        let start = Instant::now();
         let functions = gpu.modules().load(gpu, &launches.kernels, &shared)?;
+        let compile_time = start.elapsed();
         let prepare = |work: &Work| match work {
             Work::Product(product) => gpu.prepare(product).map(Some),
             _ => Ok(None),
@@ -79,6 +82,7 @@ impl CudaRunner {
             constants,
             more,
             functions,
+            compile_time,
             products,
             running: Mutex::new(running),
             is_watched: AtomicBool::new(false),
@@ -228,6 +232,11 @@ impl Runner for CudaRunner {
                 self.gpu.run(|stream| self.put_all(stream, addresses))
             }
         }
+    }
+
+    fn usage(&self) -> Option<DeviceUsage> {
+        let arena_bytes = lock(&self.running).arena.bytes();
+        Some(DeviceUsage { launches: self.launches.list.len(), compile_time: self.compile_time, arena_bytes })
     }
 
     fn watch(&self) {
