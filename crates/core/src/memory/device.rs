@@ -11,8 +11,8 @@ use wengert_kernels::pool::{self, PoolStatistics};
 /// ```
 /// use wengert::prelude::*;
 /// use wengert::memory;
-/// let x = Tensor::zeros([1 << 20]);
-/// assert!(memory::statistics_of(Device::Cpu).unwrap().live_bytes >= 8 << 20);
+/// let x = Tensor::randn([1 << 20], 0);
+/// assert!(memory::statistics_of(Device::Cpu).unwrap().live_bytes >= 8 * x.elements());
 /// // A build without GPUs, or a machine without this one.
 /// assert_eq!(memory::statistics_of(Device::Cuda(99)).unwrap_err().kind(), &ErrorKind::Device);
 /// ```

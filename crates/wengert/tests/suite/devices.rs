@@ -118,7 +118,7 @@ impl Machine for Shelf {
         let runner = operation_runner(op, attrs, &specs, outputs, self)?;
         let mut results: Vec<Tensor> = outputs.iter().map(Tensor::blank).collect();
         results.iter_mut().zip(outputs).try_for_each(|(result, spec)| runner.prepare(result, spec))?;
-        let line = Line::new("devices.rs", 1, 1).into();
+        let line = Line::new("devices.rs", 1, 1);
         runner.run(&mut operands.iter().map(|operand| Input::Read(operand)), &mut results.iter_mut(), line)?;
         Ok(results.into())
     }
