@@ -104,6 +104,8 @@ enum Bench {
         /// How to run the steps.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
+        #[command(flatten)]
+        place: Place,
         /// How long to repeat, in seconds.
         #[arg(long, default_value_t = 4.0)]
         seconds: f64,
@@ -221,8 +223,8 @@ pub fn run(peers: &[scalar::Library]) {
         Bench::Transforms { names, json, most } => transforms::run(&names, json, most),
         Bench::Losses { name, mode, within, place, json } => step::losses(&name, mode, within, place, json),
         Bench::Apart { name, place, steps, json } => step::apart(&name, place, steps, json),
-        Bench::Profile { name, mode, seconds, trace, json } => {
-            profile::run(&name, mode, seconds, trace.as_deref(), json)
+        Bench::Profile { name, mode, place, seconds, trace, json } => {
+            profile::run(&name, mode, place, seconds, trace.as_deref(), json)
         }
         Bench::Program { name, within, place } => step::program(&name, within, place),
     }

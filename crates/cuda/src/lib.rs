@@ -23,4 +23,6 @@ pub mod source;
 
 #[doc(hidden)]
 pub use driver::{Compiled, compile};
+#[doc(hidden)]
+pub use machine::runs;
 pub use machine::{Cuda, TARGET};

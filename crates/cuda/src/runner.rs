@@ -6,8 +6,8 @@ use crate::machine::Memory;
 use crate::sequence::{Sequence, Stage};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use wengert_compiler::plan::{Input, Plan, Runner};
+use std::time::{Duration, Instant};
+use wengert_compiler::plan::{DeviceUsage, Input, Plan, Runner};
 use wengert_core::location::Line;
 use wengert_core::primitive::{Device, Spec};
 use wengert_core::tensor::{Remote, Value};
@@ -25,6 +25,7 @@ pub struct CudaRunner {
     /// The number of the first region of constants of nested plans, which come behind all others.
     more: usize,
     own_constants: usize,
+    compile_time: Duration,
     running: Mutex<Running>,
     is_watched: AtomicBool,
 }
@@ -45,7 +46,9 @@ impl CudaRunner {
     pub fn new(gpu: &Arc<Gpu>, plan: Plan) -> Result<CudaRunner, Error> {
         let (launches, nested, more) = lower(&plan, gpu.capability)?;
         let arena = launches.arena;
+        let start = Instant::now();
         let sequence = Sequence::new(gpu, launches)?;
+        let compile_time = start.elapsed();
         // Operands of products that were measured are needed no more.
         gpu.trim();
         let upload = |tensor: &Tensor| {
@@ -68,6 +71,7 @@ impl CudaRunner {
             own_constants: plan.constants.len(),
             constants,
             more,
+            compile_time,
             running: Mutex::new(running),
             is_watched: AtomicBool::new(false),
         })
@@ -183,6 +187,11 @@ impl Runner for CudaRunner {
             true => self.run_watched(addresses, stages, times),
             false => self.sequence.run(&self.gpu, addresses, stages),
         }
+    }
+
+    fn usage(&self) -> Option<DeviceUsage> {
+        let arena_bytes = lock(&self.running).arena.bytes();
+        Some(DeviceUsage { launches: self.sequence.launches.list.len(), compile_time: self.compile_time, arena_bytes })
     }
 
     fn watch(&self) {

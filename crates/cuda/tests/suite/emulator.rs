@@ -33,6 +33,10 @@ impl Backend for Emulator {
         wengert_cuda::TARGET
     }
 
+    fn runs(&self, equation: &Program) -> bool {
+        wengert_cuda::runs(equation, 90)
+    }
+
     fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
         let (launches, nested, _) = lower(&plan, 90)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -5,6 +5,7 @@ mod axes;
 mod compiled;
 mod control;
 mod emulator;
+mod fallback;
 mod operations;
 mod shapes;
 mod workloads;
