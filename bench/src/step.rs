@@ -165,7 +165,7 @@ pub fn apart(name: &str, place: Place, steps: usize, json: bool) {
         }
         (0..steps).map(|_| training.measured_step()).collect()
     };
-    let (device, precision) = (place.device.device(), place.precision.precision());
+    let (device, precision) = (place.device(), place.precision());
     let (found, again) = (run(device, precision, false), run(device, precision, false));
     let (right, nudged) = (run(Device::Cpu, Precision::Strict, false), run(Device::Cpu, Precision::Strict, true));
     let apart = |found: &[(f64, f64)]| {
