@@ -84,6 +84,19 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// How far the losses of compiled steps on a device are from those of the CPU in f32, and whether a second run gives the same bits.
+    Apart {
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        name: String,
+        #[command(flatten)]
+        place: Place,
+        /// The number of steps.
+        #[arg(long, default_value_t = 100)]
+        steps: usize,
+        /// Print a JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Where the time of a training step goes, beside the time of a step that is not measured.
     Profile {
         /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
@@ -91,6 +104,8 @@ enum Bench {
         /// How to run the steps.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
+        #[command(flatten)]
+        place: Place,
         /// How long to repeat, in seconds.
         #[arg(long, default_value_t = 4.0)]
         seconds: f64,
@@ -207,8 +222,9 @@ pub fn run(peers: &[scalar::Library]) {
         }
         Bench::Transforms { names, json, most } => transforms::run(&names, json, most),
         Bench::Losses { name, mode, within, place, json } => step::losses(&name, mode, within, place, json),
-        Bench::Profile { name, mode, seconds, trace, json } => {
-            profile::run(&name, mode, seconds, trace.as_deref(), json)
+        Bench::Apart { name, place, steps, json } => step::apart(&name, place, steps, json),
+        Bench::Profile { name, mode, place, seconds, trace, json } => {
+            profile::run(&name, mode, place, seconds, trace.as_deref(), json)
         }
         Bench::Program { name, within, place } => step::program(&name, within, place),
     }

@@ -1,15 +1,14 @@
 //! Where the time of a training step goes. The sum over operations stands beside the time of a step that is not measured, in turn with it.
 
-use crate::step::{Mode, find};
+use crate::step::{Mode, Place, find};
 use crate::timing::{Rounds, in_turn, seconds, shown};
 use std::path::Path;
-use std::sync::Arc;
-use wengert::backend::Cpu;
+use wengert::Device;
 use wengert::view::json::{number, object, string};
 use wengert::view::{Ceilings, Profile, profile};
 
 /// Prints the profile of the step whose operations took the median time.
-pub fn run(name: &str, mode: Mode, duration: f64, trace: Option<&Path>, json: bool) {
+pub fn run(name: &str, mode: Mode, place: Place, duration: f64, trace: Option<&Path>, json: bool) {
     let workload = find(name);
     let rounds = Rounds { least: 9, most: 2001, seconds: duration };
     let (medians, mut profiles) = match mode {
@@ -21,16 +20,22 @@ pub fn run(name: &str, mode: Mode, duration: f64, trace: Option<&Path>, json: bo
             })
         }
         Mode::Compiled => {
-            let mut steps = workload.compiled(None, Arc::new(Cpu));
+            let mut steps = workload.compiled_on(None, place.device(), place.precision());
             measured(name, rounds, |is_measured| match is_measured {
-                false => Turn::Plain(seconds(|| steps.step())),
+                false => Turn::Plain(seconds(|| {
+                    steps.step();
+                    // Work on a device goes on after a step returns.
+                    steps.finish();
+                })),
                 true => Turn::Measured(steps.profiled_step()),
             })
         }
     };
     let [[step, _], [wall, operations]] = medians.map(|figures| figures.map(|seconds| seconds * 1e3));
     profiles.sort_by_key(Profile::total);
-    let profile = profiles.swap_remove(profiles.len() / 2).against(Ceilings::measure());
+    let profile = profiles.swap_remove(profiles.len() / 2);
+    // What is measured as a ceiling is the processor.
+    let profile = if place.device() == Device::Cpu { profile.against(Ceilings::measure()) } else { profile };
     if let Some(path) = trace
         && let Err(error) = std::fs::write(path, profile.chrome_trace())
     {

@@ -46,15 +46,6 @@ pub enum On {
     Cuda,
 }
 
-impl On {
-    fn device(self) -> Device {
-        match self {
-            On::Cpu => Device::Cpu,
-            On::Cuda => Device::Cuda(0),
-        }
-    }
-}
-
 /// How many digits products keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Digits {
@@ -64,16 +55,6 @@ pub enum Digits {
     Tf32,
     /// Those of bf16.
     Bf16,
-}
-
-impl Digits {
-    fn precision(self) -> Precision {
-        match self {
-            Digits::Strict => Precision::Strict,
-            Digits::Tf32 => Precision::Tf32,
-            Digits::Bf16 => Precision::Bf16,
-        }
-    }
 }
 
 /// Where compiled steps run, and how.
@@ -87,17 +68,32 @@ pub struct Place {
     precision: Digits,
 }
 
+impl Place {
+    pub(crate) fn device(self) -> Device {
+        match self.device {
+            On::Cpu => Device::Cpu,
+            On::Cuda => Device::Cuda(0),
+        }
+    }
+
+    pub(crate) fn precision(self) -> Precision {
+        match self.precision {
+            Digits::Strict => Precision::Strict,
+            Digits::Tf32 => Precision::Tf32,
+            Digits::Bf16 => Precision::Bf16,
+        }
+    }
+}
+
 /// The median and the fastest step of a run of `seconds`, with at least ten steps.
 pub fn run(name: &str, mode: Mode, within: Option<f64>, place: Place, seconds: f64, json: bool) {
     let workload = find(name);
     let (mut eager, mut compiled) = match mode {
         Mode::Eager => (Some(workload.start()), None),
-        Mode::Compiled => {
-            (None, Some(workload.compiled_on(within.map(bytes), place.device.device(), place.precision.precision())))
-        }
+        Mode::Compiled => (None, Some(workload.compiled_on(within.map(bytes), place.device(), place.precision()))),
     };
     // Work on a device goes on after a step returns, so several steps are timed together.
-    let together = if place.device == On::Cpu { 1 } else { 20 };
+    let together = if place.device() == Device::Cpu { 1 } else { 20 };
     let mut step = |times: usize| {
         for _ in 0..times {
             match (&mut eager, &mut compiled) {
@@ -112,7 +108,8 @@ pub fn run(name: &str, mode: Mode, within: Option<f64>, place: Place, seconds: f
     step(1);
     let first = milliseconds(start.elapsed());
     step(4);
-    wengert::memory::reset_peak();
+    let device = place.device();
+    wengert::memory::reset_peak_of(device).unwrap_or_else(|error| error.raise());
     let mut times = Vec::new();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < seconds || times.len() < 10 {
@@ -124,7 +121,8 @@ pub fn run(name: &str, mode: Mode, within: Option<f64>, place: Place, seconds: f
     let (median, fastest, count) = (times[times.len() / 2], times[0], times.len() * together);
     // The first call also runs a step.
     let compile = (first - median).max(0.0);
-    let peak = wengert::memory::statistics().peak_bytes as f64 / 1e6;
+    let held = wengert::memory::statistics_of(device).unwrap_or_else(|error| error.raise());
+    let peak = held.peak_bytes as f64 / 1e6;
     if json {
         let system = mode.system();
         println!(
@@ -142,8 +140,7 @@ pub fn losses(name: &str, mode: Mode, within: Option<f64>, place: Place, json: b
     let [first, last, norm] = match mode {
         Mode::Eager => find(name).start().ten_steps(),
         Mode::Compiled => {
-            let mut steps =
-                find(name).compiled_on(within.map(bytes), place.device.device(), place.precision.precision());
+            let mut steps = find(name).compiled_on(within.map(bytes), place.device(), place.precision());
             let measured: Vec<(f64, f64)> = (0..10).map(|_| steps.measured_step()).collect();
             [measured[0].0, measured[9].0, measured[9].1]
         }
@@ -158,9 +155,42 @@ pub fn losses(name: &str, mode: Mode, within: Option<f64>, place: Place, json: b
     }
 }
 
+/// Compares the losses of steps on a device with those of the CPU, and with themselves; beside it, those of the CPU with another run of it
+/// from parameters that differ in the last digit.
+pub fn apart(name: &str, place: Place, steps: usize, json: bool) {
+    let run = |device: Device, precision: Precision, is_nudged: bool| -> Vec<(f64, f64)> {
+        let mut training = find(name).compiled_on(None, device, precision);
+        if is_nudged {
+            training.nudge();
+        }
+        (0..steps).map(|_| training.measured_step()).collect()
+    };
+    let (device, precision) = (place.device(), place.precision());
+    let (found, again) = (run(device, precision, false), run(device, precision, false));
+    let (right, nudged) = (run(Device::Cpu, Precision::Strict, false), run(Device::Cpu, Precision::Strict, true));
+    let apart = |found: &[(f64, f64)]| {
+        let differences = found.iter().zip(&right).map(|(one, other)| (one.0 - other.0).abs() / other.0.abs());
+        differences.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
+    };
+    let ((step, most), (_, control)) = (apart(&found), apart(&nudged));
+    let is_same = found == again;
+    let last = found.last().map_or(f64::NAN, |step| step.0);
+    if json {
+        println!(
+            r#"{{"workload":"{name}","steps":{steps},"last_loss":{last:e},"relative_difference":{most:e},"at_step":{step},"cpu_last_digit":{control:e},"same_bits_again":{is_same}}}"#
+        );
+    } else {
+        let again = if is_same { "the same bits" } else { "other bits" };
+        println!(
+            "{name}: {steps} steps to a loss of {last}; at most {most:.1e} from the CPU, at step {step} (the CPU from parameters that differ \
+             in the last digit: {control:.1e}); {again} in a second run"
+        );
+    }
+}
+
 /// The program of a workload's step.
 pub fn program(name: &str, within: Option<f64>, place: Place) {
-    let (device, precision) = (place.device.device(), place.precision.precision());
+    let (device, precision) = (place.device(), place.precision());
     print!("{}", find(name).compiled_on(within.map(bytes), device, precision).report());
 }
 

@@ -21,6 +21,8 @@ pub trait Steps {
     fn step(&mut self);
     /// Runs one step, and returns the loss before it and the norm of its gradient.
     fn measured_step(&mut self) -> (f64, f64);
+    /// Moves all parameters by about one unit in the last place.
+    fn nudge(&mut self);
     /// Waits until the last step is done.
     fn finish(&self);
     /// The state, and the results of the last step.
@@ -109,6 +111,12 @@ where
         let (loss, gradients) = self.measured.call(&mut self.state, &self.data);
         let square = |gradient: &Tensor| gradient.cast(DType::F64).square().sum().item();
         (loss.item(), gradients.iter().map(square).sum::<f64>().sqrt())
+    }
+
+    fn nudge(&mut self) {
+        for parameter in &mut self.state.parameters {
+            *parameter = &*parameter * (1.0 + f64::from(f32::EPSILON));
+        }
     }
 
     fn finish(&self) {

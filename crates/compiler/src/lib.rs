@@ -17,8 +17,10 @@ mod transform;
 
 pub use control::scan::{scan, scan_reverse, scan_times, scan_times_with, scan_with};
 pub use control::switch::{cond, switch};
+#[doc(hidden)]
+pub use control::while_gradient::while_gradient_in_loops;
 pub use control::while_loop::{Count, fori, fori_with, while_loop, while_loop_with};
-pub use plan::{PlanSummary, Tradeoff, WorkspacePiece};
+pub use plan::{DeviceUsage, PlanSegment, PlanSummary, Tradeoff, WorkspacePiece};
 pub use program::Precision;
 pub use transform::{
     Compiled, CompiledStep, Debugger, Loaded, Run, RunStep, SignatureSummary, Statistics, compile, compile_step,

@@ -2,6 +2,8 @@
 //!
 //! Regions are numbered as in a [`Plan`](wengert_compiler::plan::Plan): the workspace, inputs, constants, and outputs that do not update an
 //! input. The workspace is longer than the plan's: kernels keep partial results behind it.
+//!
+//! Loops and branches whose course depends on numbers are launches too: they refer to lists of launches by number.
 
 use crate::product::Product;
 use wengert_kernels::memory::Span;
@@ -56,8 +58,8 @@ pub enum Work {
         /// The arguments.
         arguments: Vec<Vec<Word>>,
     },
-    /// A matrix product of the vendor's library.
-    Product(Box<Product>),
+    /// A matrix product of the vendor's library, by its number among the products.
+    Product(usize),
     /// A copy of bytes.
     Copy {
         /// The source.
@@ -65,6 +67,70 @@ pub enum Work {
         /// The destination.
         to: Span,
     },
+    /// Other launches, as often as numbers say that the host reads when it comes to them.
+    Control(Control),
+}
+
+/// A loop or a branch: which lists of launches run, and how often. Lists are given by their numbers.
+///
+/// What a loop carries lies in two buffers. An even step reads the second and writes the first, an odd one reads the first and writes the
+/// second; so there are two lists for every step, and launches in front fill the second buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// A loop while a test holds.
+    While {
+        /// The byte that tests write.
+        answer: Span,
+        /// What runs before even and odd steps.
+        turns: [Turn; 2],
+    },
+    /// One of several branches.
+    Switch {
+        /// The bytes of the number of the branch: an integer, which is clamped, or a truth value.
+        index: Span,
+        /// The list of every branch.
+        branches: Vec<usize>,
+    },
+    /// A loop of known length.
+    Repeat {
+        /// The number of steps.
+        steps: usize,
+        /// What is copied from moving to fixed places before every step.
+        loads: Vec<Slice>,
+        /// The lists of even and odd steps.
+        turns: [usize; 2],
+        /// What is copied from fixed to moving places after every step.
+        stores: Vec<Slice>,
+    },
+}
+
+/// The lists of an even or odd step of a loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    /// Writes whether there is another step.
+    pub test: usize,
+    /// The step.
+    pub body: usize,
+    /// What runs instead of the step if there is none.
+    pub end: usize,
+}
+
+/// Bytes that belong to a step of a loop, and the place where every step finds or leaves its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slice {
+    /// The bytes of the first step.
+    pub moving: Span,
+    /// How many bytes further the bytes of the next step are.
+    pub by: i64,
+    /// The place.
+    pub fixed: Span,
+}
+
+impl Slice {
+    /// The bytes of a step.
+    pub fn at(&self, step: usize) -> Span {
+        Span { start: (self.moving.start as i64 + self.by * step as i64) as usize, ..self.moving }
+    }
 }
 
 /// A piece of work, and the step of the plan that it belongs to.
@@ -81,8 +147,12 @@ pub struct Launch {
 pub struct Launches {
     /// The kernels, each once.
     pub kernels: Vec<Kernel>,
+    /// The products.
+    pub products: Vec<Product>,
     /// What runs.
     pub list: Vec<Launch>,
+    /// The lists that loops and branches refer to.
+    pub lists: Vec<Vec<Launch>>,
     /// The bytes of the workspace, partial results included.
     pub arena: usize,
 }

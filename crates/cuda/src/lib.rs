@@ -17,9 +17,12 @@ mod machine;
 #[doc(hidden)]
 pub mod product;
 mod runner;
+mod sequence;
 #[doc(hidden)]
 pub mod source;
 
 #[doc(hidden)]
 pub use driver::{Compiled, compile};
+#[doc(hidden)]
+pub use machine::runs;
 pub use machine::{Cuda, TARGET};

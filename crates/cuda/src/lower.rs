@@ -3,7 +3,7 @@
 use crate::absorbed::{Absorbed, Addition};
 use crate::calls;
 use crate::launch::{Kernel, Launch, Launches, Shape, Word, Work};
-use crate::product::Rounding;
+use crate::product::{Product, Rounding};
 use crate::source::{Printed, Sums, entry, stored, sum_bytes, summed, with_words};
 use rustc_hash::FxHashMap;
 use wengert_compiler::plan::{Placed, PlacedLoop, Plan, Read};
@@ -59,6 +59,8 @@ pub struct Lowering {
     /// The bytes of the plan's workspace, and how many behind it are taken by the current step, and by the largest.
     arena: usize,
     scratch: usize,
+    /// How many of these belong to the steps around a nested plan.
+    kept: usize,
     step: usize,
     /// The regions of constants that are all zeros.
     zeros: Vec<usize>,
@@ -81,6 +83,7 @@ pub fn lower(plan: &Plan, capability: usize) -> Result<(Launches, Vec<Tensor>, u
         more,
         arena: plan.arena.next_multiple_of(ALIGNMENT),
         scratch: 0,
+        kept: 0,
         step: 0,
         zeros: (0..plan.constants.len())
             .filter(|number| is_zero(&plan.constants[*number]))
@@ -109,7 +112,7 @@ pub fn lower(plan: &Plan, capability: usize) -> Result<(Launches, Vec<Tensor>, u
 
 impl Lowering {
     fn step(&mut self, step: &Placed) -> Result<(), Error> {
-        self.scratch = 0;
+        self.scratch = self.kept;
         match step {
             Placed::Loops(loops) => {
                 let is_dropped =
@@ -126,12 +129,12 @@ impl Lowering {
                 let write = self.at(*write);
                 self.copy(read, write)
             }
-            Placed::Flow { flow, gathered, reads, writes, scratch, name, .. } => {
+            Placed::Flow { flow, gathered, reads, writes, scratch, .. } => {
                 for (read, write) in gathered {
                     let write = self.at(*write);
                     self.copy(read, write)?;
                 }
-                calls::flow(self, name, flow, reads, writes, *scratch)
+                calls::flow(self, flow, reads, writes, *scratch)
             }
             Placed::Call { op, attrs, reads, writes, line, then, .. } => {
                 self.call(&Call { op: *op, attrs, reads, writes }).map_err(|error| of_line(error, *line))?;
@@ -145,9 +148,21 @@ impl Lowering {
         let (before, after) = spans.split_at(spans.len() - outputs);
         let frame = [before, &self.nested_constants(plan), after].concat();
         let outer = self.frame.replace(frame);
+        let (kept, scratch) = (self.kept, self.scratch);
+        self.kept = scratch;
         let result = plan.steps.iter().try_for_each(|step| self.step(step));
+        (self.kept, self.scratch) = (kept, scratch);
         self.frame = outer;
         result
+    }
+
+    /// The number of a new list with the launches that `add` adds.
+    pub fn list(&mut self, add: impl FnOnce(&mut Lowering) -> Result<(), Error>) -> Result<usize, Error> {
+        let outer = std::mem::take(&mut self.launches.list);
+        let result = add(self);
+        let list = std::mem::replace(&mut self.launches.list, outer);
+        self.launches.lists.push(list);
+        result.map(|()| self.launches.lists.len() - 1)
     }
 
     /// Where the constants of a nested plan lie; each is uploaded once.
@@ -211,6 +226,12 @@ impl Lowering {
             next
         });
         self.push(Work::Kernel { kernel: number, shape, arguments });
+    }
+
+    /// Adds a product of the vendor's library.
+    pub fn product(&mut self, product: Product) {
+        self.launches.products.push(product);
+        self.push(Work::Product(self.launches.products.len() - 1));
     }
 
     /// Adds a piece of work.

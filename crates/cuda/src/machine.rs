@@ -1,13 +1,15 @@
 //! GPUs as machines of the table of devices.
 
 use crate::driver::{Block, Gpu, lock};
-use crate::lower::ALIGNMENT;
+use crate::lower::{ALIGNMENT, lower};
+use crate::product::PARTIAL_SUMS;
 use crate::runner::CudaRunner;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
-use wengert_compiler::plan::{Backend, Input, Plan, Runner, Target};
-use wengert_compiler::program::{Builder, ProgramAttr, Var};
+use wengert_compiler::plan::{Backend, Input, Plan, Runner, Target, falls_back, operation_runner};
+use wengert_compiler::program::Program;
 use wengert_core::location::{self, Line};
+use wengert_core::memory::PoolStatistics;
 use wengert_core::primitive::{Attrs, Device, Outputs, Primitive, Spec};
 use wengert_core::tensor::device::{DeviceMemory, Machine, Machines};
 use wengert_core::tensor::{Remote, Value};
@@ -25,7 +27,9 @@ struct Single {
     name: &'static str,
     attrs: Attrs,
     specs: Vec<Spec>,
-    runner: Arc<CudaRunner>,
+    /// Whether it falls back to the CPU.
+    falls_back: bool,
+    runner: Arc<dyn Runner>,
 }
 
 /// The most plans of single operations that are kept.
@@ -64,11 +68,13 @@ impl Cuda {
         attrs: &Attrs,
         operands: &[&Tensor],
         outputs: &[Spec],
-    ) -> Result<Arc<CudaRunner>, Error> {
+    ) -> Result<Arc<dyn Runner>, Error> {
         let mut known = lock(&self.single);
+        let falls_back = falls_back(attrs);
         let is_it = |one: &Single| {
             let specs = one.specs.iter().map(Spec::as_ref);
             one.name == op.name()
+                && one.falls_back == falls_back
                 && one.attrs == *attrs
                 && specs.eq(operands.iter().map(|operand| operand.value.spec_ref()))
         };
@@ -77,17 +83,9 @@ impl Cuda {
             return Ok(known[0].runner.clone());
         }
         let specs: Vec<Spec> = operands.iter().map(|operand| operand.spec()).collect();
-        let mut builder = Builder::default();
-        let inputs: Vec<Var> = specs.iter().map(|spec| builder.input(spec.clone())).collect();
-        let line = location::resolve(Line::caller());
-        let results = builder.push(op, attrs.clone(), inputs, outputs, line);
-        let program = ProgramAttr::from(builder.finish(results)).optimised();
-        let plan = Plan::new(&program, vec![None; outputs.len()], &TARGET);
-        let runner = Arc::new(
-            CudaRunner::new(&self.gpu, plan).map_err(|error| error.help("to(Device::Cpu) copies the operands"))?,
-        );
+        let runner: Arc<dyn Runner> = Arc::from(operation_runner(op, attrs, &specs, outputs, self)?);
         known.truncate(MOST_SINGLE - 1);
-        known.insert(0, Single { name: op.name(), attrs: attrs.clone(), specs, runner: runner.clone() });
+        known.insert(0, Single { name: op.name(), attrs: attrs.clone(), specs, falls_back, runner: runner.clone() });
         Ok(runner)
     }
 }
@@ -102,6 +100,14 @@ impl Machine for Cuda {
     fn backend(&self) -> Box<dyn Any> {
         let backend: Arc<dyn Backend> = Arc::new(Cuda::new(self.gpu.clone()));
         Box::new(backend)
+    }
+
+    fn statistics(&self) -> PoolStatistics {
+        self.gpu.statistics()
+    }
+
+    fn reset_peak(&self) {
+        self.gpu.reset_peak();
     }
 
     fn apply(
@@ -138,6 +144,10 @@ impl Backend for Cuda {
         Device::Cuda(self.gpu.number)
     }
 
+    fn runs(&self, equation: &Program) -> bool {
+        runs(equation, self.gpu.capability)
+    }
+
     fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
         Ok(Box::new(CudaRunner::new(&self.gpu, plan)?))
     }
@@ -150,6 +160,7 @@ pub const TARGET: Target = Target {
     longest_row: 8192,
     most_gathered: usize::MAX,
     large_call: f64::INFINITY,
+    partial_sums: PARTIAL_SUMS,
     most_parts: 132,
     least_rows: 1,
     widens: true,
@@ -170,6 +181,12 @@ pub const TARGET: Target = Target {
     ],
     ..Target::CPU
 };
+
+/// Whether a device of this capability runs a program.
+pub fn runs(program: &Program, capability: usize) -> bool {
+    let plan = Plan::new(program, vec![None; program.outputs().len()], &TARGET);
+    lower(&plan, capability).is_ok()
+}
 
 /// The GPUs of this machine.
 struct Gpus;

@@ -53,5 +53,5 @@ pub struct Product {
     pub workspace: Span,
 }
 
-/// The memory that a product may use.
-pub const WORKSPACE: usize = 32 << 20;
+/// The bytes that a product may use for each element of its result, and the most.
+pub const PARTIAL_SUMS: (usize, usize) = (32, 32 << 20);

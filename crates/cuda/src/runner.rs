@@ -1,33 +1,31 @@
-//! Runs the launches of a plan: one workspace, constants uploaded once, and one graph for each set of addresses.
+//! Runs the launches of a plan: one workspace, constants uploaded once, and graphs for each set of addresses.
 
-use crate::driver::{Block, Function, Gpu, Graph, Prepared, Stream, Timer, lock};
-use crate::launch::{Launches, Word, Work};
+use crate::driver::{Block, Gpu, Timer, lock};
 use crate::lower::lower;
 use crate::machine::Memory;
-use crate::product::Product;
+use crate::sequence::{Sequence, Stage};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use wengert_compiler::plan::{Input, Plan, Runner};
+use std::time::{Duration, Instant};
+use wengert_compiler::plan::{DeviceUsage, Input, Plan, Runner};
 use wengert_core::location::Line;
 use wengert_core::primitive::{Device, Spec};
 use wengert_core::tensor::{Remote, Value};
 use wengert_core::{Error, ErrorKind, Tensor};
 
-/// The most graphs of one plan.
-const MOST_GRAPHS: usize = 16;
+/// The most sets of addresses of one plan that have graphs.
+const MOST_SETS: usize = 16;
 
 /// A plan that is ready to run.
 pub struct CudaRunner {
     gpu: Arc<Gpu>,
-    launches: Launches,
+    sequence: Sequence,
     steps: usize,
     constants: Vec<Block>,
     /// The number of the first region of constants of nested plans, which come behind all others.
     more: usize,
     own_constants: usize,
-    functions: Vec<Function>,
-    products: Vec<Option<Prepared>>,
+    compile_time: Duration,
     running: Mutex<Running>,
     is_watched: AtomicBool,
 }
@@ -38,7 +36,8 @@ struct Running {
     /// Where host tensors are copied to, for each input.
     uploads: Vec<Option<Block>>,
     addresses: Vec<u64>,
-    graphs: Vec<(Vec<u64>, Option<Graph>)>,
+    /// How far everything is that can become a graph, by addresses.
+    stages: Vec<(Vec<u64>, Vec<Stage>)>,
     times: Vec<Duration>,
 }
 
@@ -46,18 +45,10 @@ impl CudaRunner {
     /// Prepares a plan.
     pub fn new(gpu: &Arc<Gpu>, plan: Plan) -> Result<CudaRunner, Error> {
         let (launches, nested, more) = lower(&plan, gpu.capability)?;
-        let mut shared = vec![0; launches.kernels.len()];
-        for launch in &launches.list {
-            if let Work::Kernel { kernel, shape, .. } = &launch.work {
-                shared[*kernel] = shape.shared.max(shared[*kernel]);
-            }
-        }
-        let functions = gpu.modules().load(gpu, &launches.kernels, &shared)?;
-        let prepare = |work: &Work| match work {
-            Work::Product(product) => gpu.prepare(product).map(Some),
-            _ => Ok(None),
-        };
-        let products = launches.list.iter().map(|launch| prepare(&launch.work)).collect::<Result<_, _>>()?;
+        let arena = launches.arena;
+        let start = Instant::now();
+        let sequence = Sequence::new(gpu, launches)?;
+        let compile_time = start.elapsed();
         // Operands of products that were measured are needed no more.
         gpu.trim();
         let upload = |tensor: &Tensor| {
@@ -67,21 +58,20 @@ impl CudaRunner {
         };
         let constants = plan.constants.iter().chain(&nested).map(upload).collect::<Result<_, _>>()?;
         let running = Running {
-            arena: gpu.allocate(launches.arena)?,
+            arena: gpu.allocate(arena)?,
             uploads: (0..plan.inputs).map(|_| None).collect(),
             addresses: Vec::new(),
-            graphs: Vec::new(),
+            stages: Vec::new(),
             times: vec![Duration::ZERO; plan.steps.len()],
         };
         Ok(CudaRunner {
             gpu: gpu.clone(),
-            launches,
+            sequence,
             steps: plan.steps.len(),
             own_constants: plan.constants.len(),
             constants,
             more,
-            functions,
-            products,
+            compile_time,
             running: Mutex::new(running),
             is_watched: AtomicBool::new(false),
         })
@@ -99,42 +89,15 @@ impl CudaRunner {
         Ok(Tensor::on_device(spec.clone(), Arc::new(memory)))
     }
 
-    /// Puts one piece of work on a stream.
-    fn put(&self, stream: &Stream<'_>, number: usize, addresses: &[u64]) -> Result<(), Error> {
-        let at = |span: &wengert_kernels::memory::Span| addresses[span.region] + span.start as u64;
-        match &self.launches.list[number].work {
-            Work::Kernel { kernel, shape, arguments } => {
-                let word = |word: &Word| match word {
-                    Word::Address(span) => at(span),
-                    Word::Number(number) => *number,
-                };
-                let arguments: Vec<Vec<u64>> = arguments.iter().map(|words| words.iter().map(word).collect()).collect();
-                stream.launch(self.functions[*kernel], shape, &arguments)
-            }
-            Work::Product(product) => {
-                let Product { a, b, c, bias, workspace, .. } = &**product;
-                let prepared = self.products[number].as_ref().expect("products were prepared");
-                stream.multiply(prepared, [at(&a.span), at(&b.span), at(c), bias.as_ref().map_or(0, at), at(workspace)])
-            }
-            Work::Copy { from, to } => stream.copy(at(from), at(to), from.length),
-        }
-    }
-
-    fn put_all(&self, stream: &Stream<'_>, addresses: &[u64]) -> Result<(), Error> {
-        (0..self.launches.list.len()).try_for_each(|number| self.put(stream, number, addresses))
-    }
-
     /// Runs every step by itself, and adds the times.
-    fn run_watched(&self, addresses: &[u64], times: &mut [Duration]) -> Result<(), Error> {
-        let list = &self.launches.list;
+    fn run_watched(&self, addresses: &[u64], stages: &mut [Stage], times: &mut [Duration]) -> Result<(), Error> {
+        let list = &self.sequence.launches.list;
         let timer = Timer::new(&self.gpu, list.len() + 1)?;
-        self.gpu.run(|stream| {
-            timer.mark(0)?;
-            (0..list.len()).try_for_each(|number| {
-                self.put(stream, number, addresses)?;
-                timer.mark(number + 1)
-            })
-        })?;
+        timer.mark(0)?;
+        for (number, launch) in list.iter().enumerate() {
+            self.sequence.run_one(&self.gpu, addresses, stages, launch)?;
+            timer.mark(number + 1)?;
+        }
         for (launch, time) in list.iter().zip(timer.times()?) {
             times[launch.step] += Duration::from_secs_f64(f64::from(time) / 1e3);
         }
@@ -185,7 +148,7 @@ impl Runner for CudaRunner {
         _line: Line,
     ) -> Result<(), Error> {
         let mut running = lock(&self.running);
-        let Running { arena, uploads, addresses, graphs, times } = &mut *running;
+        let Running { arena, uploads, addresses, stages, times } = &mut *running;
         addresses.clear();
         addresses.push(arena.address());
         for (input, upload) in inputs.zip(uploads) {
@@ -212,24 +175,23 @@ impl Runner for CudaRunner {
         addresses.extend(outputs.map(|output| self.block(output).expect("outputs were prepared").address()));
         debug_assert_eq!(addresses.len(), self.more);
         addresses.extend(nested.iter().map(Block::address));
-        if self.is_watched.load(Ordering::Relaxed) {
-            return self.run_watched(addresses, times);
-        }
-        // The first call of a set of addresses runs as it is; a graph is made when it comes again.
-        match graphs.iter_mut().find(|(known, _)| known == addresses) {
-            Some((_, Some(graph))) => graph.launch(),
-            Some((_, graph)) => {
-                let made = Graph::record(&self.gpu, |stream| self.put_all(stream, addresses))?;
-                graph.insert(made).launch()
+        let known = stages.iter().position(|(known, _)| known == addresses).unwrap_or_else(|| {
+            if stages.len() == MOST_SETS {
+                stages.remove(0);
             }
-            None => {
-                if graphs.len() == MOST_GRAPHS {
-                    graphs.remove(0);
-                }
-                graphs.push((addresses.clone(), None));
-                self.gpu.run(|stream| self.put_all(stream, addresses))
-            }
+            stages.push((addresses.clone(), self.sequence.stages()));
+            stages.len() - 1
+        });
+        let stages = &mut stages[known].1;
+        match self.is_watched.load(Ordering::Relaxed) {
+            true => self.run_watched(addresses, stages, times),
+            false => self.sequence.run(&self.gpu, addresses, stages),
         }
+    }
+
+    fn usage(&self) -> Option<DeviceUsage> {
+        let arena_bytes = lock(&self.running).arena.bytes();
+        Some(DeviceUsage { launches: self.sequence.launches.list.len(), compile_time: self.compile_time, arena_bytes })
     }
 
     fn watch(&self) {

@@ -36,10 +36,12 @@ fn shown(launches: &Launches) -> String {
                 let shape = format!("{x} x {y} x {z} blocks of {i} x {j} x {k} threads, {} bytes shared", shape.shared);
                 writeln!(text, "// {}: kernel {kernel}, {name}, {shape}, {words} words", launch.step).unwrap();
             }
-            Work::Product(product) => {
+            Work::Product(number) => {
+                let product = &launches.products[*number];
                 let sizes = [product.batch, product.rows, product.inner, product.cols];
                 writeln!(text, "// {}: product {sizes:?} of {}", launch.step, product.dtype).unwrap();
             }
+            Work::Control(control) => writeln!(text, "// {}: {control:?}", launch.step).unwrap(),
             Work::Copy { to, .. } => writeln!(text, "// {}: copy of {} bytes", launch.step, to.length).unwrap(),
         }
     }

@@ -47,9 +47,10 @@ pub use transform::{
     hessian, hvp, jacfwd, jacobian, jacrev, jet, laplacian, linearize, reversible, stop_gradient, vhp,
 };
 pub use wengert_compiler::{
-    Compiled, CompiledStep, Count, Debugger, Loaded, PlanSummary, Precision, Run, RunStep, SignatureSummary,
-    Statistics, Tradeoff, WorkspacePiece, compile, compile_step, cond, fori, fori_with, log_compilations, program,
-    scan, scan_reverse, scan_times, scan_times_with, scan_with, switch, while_loop, while_loop_with,
+    Compiled, CompiledStep, Count, Debugger, DeviceUsage, Loaded, PlanSegment, PlanSummary, Precision, Run, RunStep,
+    SignatureSummary, Statistics, Tradeoff, WorkspacePiece, compile, compile_step, cond, fori, fori_with,
+    log_compilations, program, scan, scan_reverse, scan_times, scan_times_with, scan_with, switch, while_loop,
+    while_loop_with,
 };
 pub use wengert_core::{
     AnyAxis, Arange, Axes, DType, Error, ErrorKind, Line, Nested, Operand, Over, Pullback, Scalar, Shape, Steps,
@@ -62,8 +63,8 @@ pub(crate) use wengert_core::{bind, custom, error, interp, location, tensor};
 #[doc(hidden)]
 pub mod backend {
     pub use wengert_compiler::plan::{
-        Apply, Backend, Cpu, FlowPlan, Host, Input, Instruction, Kind, Led, Loop, LoopKernel, Nested, Place, Placed,
-        PlacedLoop, Plan, Read, Runner, Scan, Target, TiledLoops,
+        Apply, Backend, Cpu, FlowPlan, Host, Input, Instruction, Kind, Led, Loop, LoopKernel, Nested, Options, Place,
+        Placed, PlacedLoop, Plan, Read, Runner, Scan, Target, TiledLoops, operation_runner, prepare,
     };
     pub use wengert_core::tensor::device::{DeviceMemory, Machine, Machines, enter};
     pub use wengert_kernels::memory::{Memory, Span};

@@ -35,17 +35,17 @@
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
     AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Compression, Conv, Covariance,
-    CrossEntropy, DType, Debugger, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch,
-    GradReport, GradRow, GridSample, Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap,
-    Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, Over, PadMode, Padding, Pattern, PlanSummary, Policy,
-    Pool, Precision, Pullback, Reduction, Run, RunStep, Scalar, ScatterReduce, Segments, Select, Selection, Shape,
-    SignatureSummary, Sizes, SliceMut, SparseHessian, SparseJacobian, Statistics, Steps, Tensor, TorchMethods,
-    Tradeoff, Tree, TreePath, Triangle, Unique, WorkspacePiece, autograd, bf16, catch, checkpoint, checkpoint_chain,
-    checkpoint_loop, checkpoint_with, compile, compile_step, custom_jvp, custom_vjp, f16, gauss_newton_product, grad,
-    grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet,
-    jvp, keepdim, laplacian, linearize, log_compilations, memory, primitive, program, reversible, set_threads,
-    stop_gradient, threads, tree, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap,
-    vmap_with,
+    CrossEntropy, DType, Debugger, DeviceUsage, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault,
+    GradMismatch, GradReport, GradRow, GridSample, Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line,
+    LinearMap, Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, Over, PadMode, Padding, Pattern,
+    PlanSegment, PlanSummary, Policy, Pool, Precision, Pullback, Reduction, Run, RunStep, Scalar, ScatterReduce,
+    Segments, Select, Selection, Shape, SignatureSummary, Sizes, SliceMut, SparseHessian, SparseJacobian, Statistics,
+    Steps, Tensor, TorchMethods, Tradeoff, Tree, TreePath, Triangle, Unique, WorkspacePiece, autograd, bf16, catch,
+    checkpoint, checkpoint_chain, checkpoint_loop, checkpoint_with, compile, compile_step, custom_jvp, custom_vjp, f16,
+    gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian,
+    jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian, linearize, log_compilations, memory, primitive, program,
+    reversible, set_threads, stop_gradient, threads, tree, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt,
+    vhp, vjp, vmap, vmap_with,
 };
 pub use wengert_engine::{fused, methods};
 

@@ -139,6 +139,51 @@ impl WhileForm {
         self.narrowed(sums).chain(cotangents).collect()
     }
 
+    /// Expands to loops that keep the states of some steps: the state before any other step is computed from the last one that was kept.
+    fn expand_from_kept(&self, operands: &[Tensor]) -> Vec<Tensor> {
+        let (init, cotangents) = operands[1..].split_at(self.inputs());
+        let (consts, carry) = init.split_at(self.consts);
+        let (steps, zero) = (&operands[0], Tensor::from(0i64));
+        let every = ((steps - 1i64).cast(DType::F64) / KEPT as f64).floor().cast(DType::I64) + 1i64;
+        let forward = |state: &[Tensor], count: &Tensor| {
+            let step = |(at, state): &(Tensor, Vec<Tensor>)| {
+                (at + 1i64, self.body.evaluate(&[consts, state].concat()).or_raise())
+            };
+            while_loop(|(at, _): &(Tensor, Vec<Tensor>)| at.lt(count), step, &(zero.clone(), state.to_vec())).1
+        };
+        // A step, the row of the last kept state before it, and two lists.
+        type Loop = (Tensor, Tensor, Vec<Tensor>, Vec<Tensor>);
+        let rows = Tensor::arange(KEPT as i64);
+        let keep = |(step, row, state, kept): &Loop| {
+            let put = |(state, kept): (&Tensor, &Tensor)| {
+                let mut shape = vec![1; kept.rank()];
+                shape[0] = KEPT;
+                let is_here = rows.equal(row).reshape(shape).broadcast_to(kept.shape());
+                is_here.where_(state.broadcast_to(kept.shape()), kept)
+            };
+            let kept = state.iter().zip(kept).map(put).collect();
+            let next = step + &every;
+            let state = forward(state, &next.lt(steps).where_(&every, &zero));
+            (next, row + 1i64, state, kept)
+        };
+        let unset = |state: &Tensor| Tensor::constant(0.0, &stacked(&state.spec(), KEPT));
+        let start = (zero.clone(), zero.clone(), carry.to_vec(), carry.iter().map(unset).collect());
+        let (_, count, _, kept) = while_loop(|(step, ..): &Loop| step.lt(steps), keep, &start);
+        let back = |(step, row, cotangents, sums): &Loop| {
+            let first = row * &every;
+            let of_row = |(kept, state): (&Tensor, &Tensor)| {
+                kept.gather(0, &row.broadcast_to([&[1], state.shape()].concat())).reshape(state.shape())
+            };
+            let state: Vec<Tensor> = kept.iter().zip(carry).map(of_row).collect();
+            let state = forward(&state, &(step - &first));
+            let (cotangents, sums) = self.step_back(&[consts, &state].concat(), cotangents, sums);
+            (step - 1i64, step.equal(&first).where_(row - 1i64, row), cotangents, sums)
+        };
+        let start = (steps - 1i64, count - 1i64, cotangents.to_vec(), self.zero_sums());
+        let (_, _, cotangents, sums) = while_loop(|(step, ..): &Loop| step.ge(0i64), back, &start);
+        self.narrowed(sums).chain(cotangents).collect()
+    }
+
     /// [`expand`](WhileForm::expand) with the operands at these indices replaced.
     fn expanded(&self, operands: &[Tensor], at: &[usize], others: &[Tensor]) -> Vec<Tensor> {
         let mut all = operands.to_vec();
@@ -298,6 +343,12 @@ impl Primitive for WhileGradient {
     fn cases(&self) -> Vec<Case> {
         cases()
     }
+}
+
+/// The results of a call as loops, for a device that runs these. They cost about as many steps as an eager run.
+#[doc(hidden)]
+pub fn while_gradient_in_loops(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
+    WhileForm::of(attrs).expand_from_kept(operands)
 }
 
 /// The largest count, or 0 if there is none.

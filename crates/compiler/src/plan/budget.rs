@@ -96,12 +96,18 @@ fn path(
     }
 }
 
-/// The most bytes that a kernel takes beside its operands and results: that of a large product packs a copy of its smaller operand.
+/// The most bytes that a kernel takes beside its operands and results: a large product packs a copy of its smaller operand, or has partial
+/// sums.
 fn scratch(program: &Program, target: &Target) -> usize {
     let copied = |equation: &Equation| {
-        let is_large = equation.op.lowered().leads() && program.call_cost(equation).flops >= target.large_call;
+        if !equation.op.lowered().leads() {
+            return None;
+        }
+        let is_large = program.call_cost(equation).flops >= target.large_call;
         let smaller = || equation.inputs.iter().take(2).map(|var| program.spec(*var).bytes()).min();
-        if is_large { smaller() } else { None }
+        let (each, most) = target.partial_sums;
+        let sums = (each * program.spec(equation.outputs[0]).shape.elements()).min(most);
+        Some(sums + if is_large { smaller().unwrap_or(0) } else { 0 })
     };
     program.equations().iter().filter_map(copied).max().unwrap_or(0)
 }

@@ -4,17 +4,22 @@
 //! loop. The properties of the machine that planning depends on are a [`Target`]. A [`Backend`] turns the data into a [`Runner`]. The CPU
 //! backend ([`Cpu`], `tiled`) turns loops into closures and runs them on [`Host`] memory, beside the kernels of primitives.
 
+mod alternating;
 mod budget;
 mod buffers;
 mod data;
 mod flow;
 mod fuse;
 mod graph;
+mod joined;
+mod kernels;
 mod loops;
 mod lower;
 mod placement;
 mod planner;
+mod prepare;
 mod run;
+mod segments;
 mod steps;
 mod summary;
 mod target;
@@ -24,16 +29,18 @@ mod views;
 
 use crate::location::Line;
 use crate::primitive::{Device, Spec};
+use crate::program::Program;
 use crate::tensor::device::machine;
 use crate::{Error, ErrorKind, Tensor};
 #[doc(hidden)]
 pub use budget::{towards, within};
 pub use data::{FlowPlan, Kind, Led, Nested, Placed, Plan, Read, Scan};
 pub use loops::{Apply, Instruction, Loop, PlacedLoop};
+pub use prepare::{Options, falls_back, operation_runner, prepare};
 pub use run::{Host, Input, LoopKernel};
 use std::sync::Arc;
 use std::time::Duration;
-pub use summary::{PlanSummary, WorkspacePiece};
+pub use summary::{PlanSegment, PlanSummary, WorkspacePiece};
 pub use target::Target;
 #[doc(hidden)]
 pub use tiled::runner;
@@ -48,6 +55,12 @@ pub trait Backend: Send + Sync {
     /// Where it runs.
     fn device(&self) -> Device {
         Device::Cpu
+    }
+
+    /// Whether it runs a program of one equation, in every larger program too. What it does not run may run on the CPU
+    /// ([`with_host_fallback`](crate::Compiled::with_host_fallback)).
+    fn runs(&self, _equation: &Program) -> bool {
+        true
     }
 
     /// Prepares a plan to run, or says what this machine cannot do.
@@ -82,6 +95,17 @@ impl Place for Device {
             }
         }
     }
+}
+
+/// What a plan uses on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceUsage {
+    /// The kernels, products and copies that are launched in a call.
+    pub launches: usize,
+    /// The time of compiling kernels or of loading them from disk.
+    pub compile_time: Duration,
+    /// The bytes of its workspace, with everything that kernels keep there.
+    pub arena_bytes: usize,
 }
 
 /// A plan that is ready to run on concrete values; it can be shared between threads.
@@ -122,6 +146,11 @@ pub trait Runner: Send + Sync {
         outputs: &mut dyn Iterator<Item = &'a mut Tensor>,
         line: Line,
     ) -> Result<(), Error>;
+
+    /// What the plan uses on a device.
+    fn usage(&self) -> Option<DeviceUsage> {
+        None
+    }
 
     /// Starts timing every step of subsequent calls, until the times are taken.
     fn watch(&self) {}

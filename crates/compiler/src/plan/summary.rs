@@ -1,15 +1,13 @@
 //! Human-readable summaries of plans.
 
-use super::buffers::{ARENA, Regions};
-use super::{Placed, PlacedLoop, Plan, Target};
+use super::{DeviceUsage, Plan, Target};
 use crate::ground::items::BARRIER;
-use crate::primitive::{Cost, Spec};
+use crate::primitive::{Cost, Device};
 use crate::program::{Program, Var};
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use wengert_kernels::memory::Span;
 
 /// The kernels of a plan in order, and the memory that they need.
 ///
@@ -23,17 +21,21 @@ use wengert_kernels::memory::Span;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PlanSummary {
-    program: Arc<Program>,
-    kernels: Vec<Kernel>,
-    pieces: Vec<WorkspacePiece>,
-    workspace_bytes: usize,
-    constant_bytes: usize,
-    input_bytes: usize,
-    output_bytes: usize,
+    pub(super) program: Arc<Program>,
+    pub(super) kernels: Vec<Kernel>,
+    pub(super) pieces: Vec<WorkspacePiece>,
+    pub(super) workspace_bytes: usize,
+    pub(super) constant_bytes: usize,
+    pub(super) input_bytes: usize,
+    pub(super) output_bytes: usize,
+    /// Where it runs; empty until that is known.
+    pub(super) segments: Vec<PlanSegment>,
+    /// What it uses there.
+    pub(super) usage: Option<DeviceUsage>,
     /// Milliseconds per call for every kernel, if measured.
-    times: Vec<f64>,
+    pub(super) times: Vec<f64>,
     /// Milliseconds of a whole call, if measured.
-    wall: Option<f64>,
+    pub(super) wall: Option<f64>,
     /// The program before a memory budget made it recompute values.
     pub(super) before: Arc<Program>,
     /// The input that each output updates.
@@ -67,18 +69,88 @@ pub struct WorkspacePiece {
 
 /// What is known of a kernel.
 #[derive(Clone, Debug)]
-struct Kernel {
-    text: String,
-    equations: Vec<usize>,
-    sources: Vec<usize>,
-    operands: Vec<Var>,
-    results: Vec<usize>,
-    call: Option<usize>,
+pub(super) struct Kernel {
+    pub text: String,
+    pub equations: Vec<usize>,
+    pub sources: Vec<usize>,
+    pub operands: Vec<Var>,
+    pub results: Vec<usize>,
+    pub call: Option<usize>,
     /// The bytes that its loops read and write, other than the result of the call before them.
-    loop_bytes: usize,
+    pub loop_bytes: usize,
+}
+
+/// Kernels of a plan that run together: all of them, unless the plan [falls back](crate::Compiled::with_host_fallback) to the CPU between
+/// two copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanSegment {
+    /// Where it runs.
+    pub device: Device,
+    /// Its kernels.
+    pub kernels: Range<usize>,
+    /// The operations that run on the CPU because the device does not have them, each once.
+    pub operations: Vec<&'static str>,
+    /// The bytes of values that are copied from the device before it runs. Inputs other than a state are not counted: they may be on
+    /// either side.
+    pub bytes_in: usize,
+    /// The bytes of its results that are copied to the device.
+    pub bytes_out: usize,
 }
 
 impl PlanSummary {
+    /// A summary without kernels.
+    pub(super) fn blank(program: Program, updates: Vec<Option<usize>>) -> PlanSummary {
+        let program = Arc::new(program);
+        PlanSummary {
+            before: program.clone(),
+            program,
+            updates,
+            target: Target::CPU,
+            kernels: Vec::new(),
+            pieces: Vec::new(),
+            workspace_bytes: 0,
+            constant_bytes: 0,
+            input_bytes: 0,
+            output_bytes: 0,
+            segments: Vec::new(),
+            usage: None,
+            times: Vec::new(),
+            wall: None,
+        }
+    }
+
+    /// Says where it runs, and what it uses there.
+    pub(super) fn on(mut self, device: Device, usage: Option<DeviceUsage>) -> PlanSummary {
+        if self.segments.is_empty() {
+            let kernels = 0..self.kernels.len();
+            self.segments.push(PlanSegment { device, kernels, operations: Vec::new(), bytes_in: 0, bytes_out: 0 });
+        }
+        PlanSummary { usage, ..self }
+    }
+
+    /// Where the kernels run: one segment, unless the plan [falls back](crate::Compiled::with_host_fallback) to the CPU. No segment for a
+    /// program that was planned without a place.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| x.exp().matmul(x)).plan(&Tensor::zeros([4, 4]));
+    /// let [only] = plan.segments() else { panic!("{plan}") };
+    /// assert_eq!((only.device, only.kernels.clone(), only.bytes_in), (Device::Cpu, 0..2, 0));
+    /// ```
+    pub fn segments(&self) -> &[PlanSegment] {
+        &self.segments
+    }
+
+    /// What the plan uses on its device: launches, memory, and the time of compiling its kernels. `None` on the CPU.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(compile(|x: &Tensor| x.exp()).plan(&Tensor::zeros([4])).usage(), None);
+    /// ```
+    pub fn usage(&self) -> Option<DeviceUsage> {
+        self.usage
+    }
+
     /// Adds the times of `calls` calls, which took `wall` in all.
     #[doc(hidden)]
     pub fn with_times(self, times: &[Duration], wall: Duration, calls: usize) -> PlanSummary {
@@ -258,13 +330,15 @@ impl PlanSummary {
 
 impl fmt::Display for PlanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let megabytes = |bytes: usize| bytes as f64 / 1e6;
         for (number, kernel) in self.kernels.iter().enumerate() {
+            let begins = |segment: &&PlanSegment| self.segments.len() > 1 && segment.kernels.start == number;
+            self.segments.iter().filter(begins).try_for_each(|segment| writeln!(f, "{segment}"))?;
             match self.times.get(number) {
                 Some(time) => writeln!(f, "{number:4}  {time:9.4} ms  {}", kernel.text)?,
                 None => writeln!(f, "{number:4}  {}", kernel.text)?,
             }
         }
-        let megabytes = |bytes: usize| bytes as f64 / 1e6;
         writeln!(
             f,
             "{} kernels; MB: inputs {:.3}, constants {:.3}, outputs {:.3}, workspace {:.3}, all {:.3}",
@@ -275,6 +349,22 @@ impl fmt::Display for PlanSummary {
             megabytes(self.workspace_bytes),
             megabytes(self.total_bytes())
         )?;
+        if let Some(DeviceUsage { launches, compile_time, arena_bytes }) = self.usage {
+            let device = self.segments.iter().map(|segment| segment.device).find(|device| *device != Device::Cpu);
+            let (seconds, arena) = (compile_time.as_secs_f64(), megabytes(arena_bytes));
+            let device = device.unwrap_or_default();
+            writeln!(
+                f,
+                "{launches} launches on {device}, compiled in {seconds:.3} s, with {arena:.3} MB of workspace"
+            )?;
+        }
+        let back: Vec<&PlanSegment> = self.segments.iter().filter(|one| !one.operations.is_empty()).collect();
+        if !back.is_empty() {
+            let there = megabytes(back.iter().map(|one| one.bytes_in).sum());
+            let back = megabytes(back.iter().map(|one| one.bytes_out).sum());
+            let count = self.segments.len();
+            writeln!(f, "{count} segments; MB copied in every call: to the CPU {there:.3}, from the CPU {back:.3}")?;
+        }
         let (repeated, cost) = (self.repeated_equations(), self.repeated_cost());
         if repeated == 0 {
             return Ok(());
@@ -288,6 +378,17 @@ impl fmt::Display for PlanSummary {
     }
 }
 
+impl fmt::Display for PlanSegment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.operations.is_empty() {
+            return write!(f, "on {}", self.device);
+        }
+        let [there, back] = [self.bytes_in, self.bytes_out].map(|bytes| bytes as f64 / 1e6);
+        let operations = self.operations.join(", ");
+        write!(f, "on {}, for want of {operations}; MB copied: {there:.3} there, {back:.3} back", self.device)
+    }
+}
+
 impl Program {
     /// How this program, without further passes, would run on concrete tensors: its kernels and the memory that they need.
     ///
@@ -298,198 +399,5 @@ impl Program {
     /// ```
     pub fn plan(&self) -> PlanSummary {
         Plan::new(self, vec![None; self.outputs().len()], &Target::CPU).summary(self)
-    }
-}
-
-impl Plan {
-    #[doc(hidden)]
-    pub fn summary(&self, program: &Program) -> PlanSummary {
-        let bytes = |vars: &mut dyn Iterator<Item = &Var>| vars.map(|var| program.spec(*var).bytes()).sum();
-        let fresh = program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
-        let program_of = Arc::new(program.clone());
-        PlanSummary {
-            before: program_of.clone(),
-            program: program_of,
-            updates: self.updates.clone(),
-            target: Target::CPU,
-            kernels: self.kernels(program),
-            pieces: self.pieces(program),
-            workspace_bytes: self.arena,
-            constant_bytes: bytes(&mut program.captures().iter().map(|(var, _)| var)),
-            input_bytes: bytes(&mut program.inputs().iter()),
-            output_bytes: bytes(&mut fresh.map(|(var, _)| var)),
-            times: Vec::new(),
-            wall: None,
-        }
-    }
-
-    /// The kernels, with the flow of data between them: a kernel reads what was last written to its bytes.
-    fn kernels(&self, program: &Program) -> Vec<Kernel> {
-        let regions = Regions::new(program, self.updates.clone());
-        let (inputs, captures) = (program.inputs().iter(), program.captures().iter().map(|(var, _)| var));
-        let given = (inputs.enumerate().map(|(number, var)| (regions.input(number), *var)))
-            .chain(captures.enumerate().map(|(number, var)| (regions.constant(number), *var)));
-        let given: FxHashMap<usize, Var> = given.collect();
-        let outputs: FxHashMap<usize, usize> =
-            (0..program.outputs().len()).map(|number| (regions.output(number), number)).collect();
-        let mut written: FxHashMap<Span, usize> = FxHashMap::default();
-        let mut kernels = Vec::new();
-        for (number, step) in self.steps.iter().enumerate() {
-            let reads = step.reads();
-            let mut sources: Vec<usize> = reads.iter().filter_map(|span| written.get(span).copied()).collect();
-            sources.sort_unstable();
-            sources.dedup();
-            let old = reads.iter().filter(|span| !written.contains_key(span));
-            let mut operands: Vec<Var> = old.filter_map(|span| given.get(&span.region).copied()).collect();
-            operands.sort_unstable();
-            operands.dedup();
-            let writes = step.writes(program).into_iter().map(|(span, _)| span);
-            let results = writes.clone().filter_map(|span| outputs.get(&span.region).copied()).collect();
-            written.extend(writes.map(|span| (span, number)));
-            let equations = step.loops().iter().flat_map(|one| one.equations.iter().copied()).collect();
-            let (call, loop_bytes) = (step.equation(), step.loop_bytes());
-            kernels.push(Kernel { text: step.text(program), equations, sources, operands, results, call, loop_bytes });
-        }
-        kernels
-    }
-
-    /// The workspace over time: a piece lasts from the kernel that writes it to the last one that reads it, or to the one before it is
-    /// overwritten in place.
-    fn pieces(&self, program: &Program) -> Vec<WorkspacePiece> {
-        let mut pieces: Vec<WorkspacePiece> = Vec::new();
-        let mut written: FxHashMap<Span, usize> = FxHashMap::default();
-        let is_workspace = |(span, _): &(Span, _)| span.region == ARENA && span.length > 0;
-        for (number, step) in self.steps.iter().enumerate() {
-            for piece in step.reads().iter().filter_map(|span| written.get(span)) {
-                pieces[*piece].last = number;
-            }
-            let scratch = match step {
-                Placed::Flow { scratch, .. } => Some((*scratch, None)),
-                _ => None,
-            };
-            for (span, variable) in step.writes(program).into_iter().chain(scratch).filter(is_workspace) {
-                let old = written.get(&span).map(|piece| &mut pieces[*piece]);
-                // A call and the loop behind it write the same bytes.
-                if old.as_ref().is_some_and(|old| old.first == number) {
-                    continue;
-                }
-                if let Some(old) = old {
-                    old.last = old.last.min(number - 1);
-                }
-                written.insert(span, pieces.len());
-                let Span { start, length: bytes, .. } = span;
-                pieces.push(WorkspacePiece { start, bytes, variable, first: number, last: number });
-            }
-        }
-        pieces
-    }
-}
-
-impl Placed {
-    fn loops(&self) -> &[PlacedLoop] {
-        match self {
-            Placed::Loops(loops) => loops,
-            Placed::Call { then: Some(loops), .. } => loops,
-            _ => &[],
-        }
-    }
-
-    /// The equation that is called.
-    fn equation(&self) -> Option<usize> {
-        match self {
-            Placed::Call { equation, .. } | Placed::Flow { equation, .. } => Some(*equation),
-            Placed::Loops(_) | Placed::Copy { .. } => None,
-        }
-    }
-
-    /// The bytes that the loops read and write, other than the result of the call before them. Those of a copy too.
-    fn loop_bytes(&self) -> usize {
-        if let Placed::Copy { read, write } = self {
-            return read.span.length + write.length;
-        }
-        let result = match self {
-            Placed::Call { writes, .. } => writes.first().map(|(span, _)| *span),
-            _ => None,
-        };
-        let distinct = |spans: &mut dyn Iterator<Item = Span>| {
-            let spans: FxHashSet<Span> = spans.filter(|span| Some(*span) != result).collect();
-            spans.iter().map(|span| span.length).sum::<usize>()
-        };
-        distinct(&mut self.loops().iter().flat_map(|one| one.reads.iter().copied()))
-            + distinct(&mut self.loops().iter().flat_map(|one| one.writes.iter().copied()))
-    }
-
-    /// The bytes that were written before and are read.
-    fn reads(&self) -> Vec<Span> {
-        let called: Vec<Span> = match self {
-            Placed::Loops(_) => Vec::new(),
-            Placed::Call { reads, .. } => reads.iter().map(|read| read.span).collect(),
-            Placed::Flow { gathered, reads, scratch, .. } => {
-                let whole = gathered.iter().map(|(read, _)| read.span);
-                let in_place = reads.iter().map(|read| read.span).filter(|span| !span.overlaps(scratch));
-                whole.chain(in_place).collect()
-            }
-            Placed::Copy { read, .. } => vec![read.span],
-        };
-        let result = match self {
-            Placed::Call { writes, .. } => writes.first().map(|(span, _)| *span),
-            _ => None,
-        };
-        let looped = self.loops().iter().flat_map(|one| one.reads.iter().copied());
-        called.into_iter().chain(looped.filter(|span| Some(*span) != result)).collect()
-    }
-
-    fn writes(&self, program: &Program) -> Vec<(Span, Option<usize>)> {
-        let called: Vec<(Span, Option<usize>)> = match self {
-            Placed::Loops(_) => Vec::new(),
-            Placed::Call { writes, equation, .. } | Placed::Flow { writes, equation, .. } => {
-                let outputs = program.equations()[*equation].outputs.iter().map(|var| Some(var.index()));
-                writes.iter().map(|(span, _)| *span).zip(outputs).collect()
-            }
-            Placed::Copy { write, .. } => vec![(*write, None)],
-        };
-        let of_loop = |one: &PlacedLoop| {
-            let variables = one.variables.iter().map(|number| Some(*number));
-            one.writes.iter().copied().zip(variables).collect::<Vec<_>>()
-        };
-        called.into_iter().chain(self.loops().iter().flat_map(of_loop)).collect()
-    }
-
-    fn text(&self, program: &Program) -> String {
-        let name = |number: &usize| program.equations()[*number].op.name();
-        let one = |one: &PlacedLoop| {
-            let names: Vec<&str> = one.equations.iter().map(name).collect();
-            format!("loop over {} elements: {}", one.body.elements(), names.join(", "))
-        };
-        match self {
-            Placed::Loops(loops) => {
-                let mut texts: Vec<(String, usize)> = Vec::new();
-                for text in loops.iter().map(one) {
-                    match texts.last_mut().filter(|(last, _)| *last == text) {
-                        Some((_, count)) => *count += 1,
-                        None => texts.push((text, 1)),
-                    }
-                }
-                let text =
-                    |(text, count): (String, usize)| if count > 1 { format!("{count} times {text}") } else { text };
-                texts.into_iter().map(text).collect::<Vec<_>>().join("; ")
-            }
-            Placed::Call { op, attrs, reads, writes, then, .. } => {
-                let list =
-                    |specs: &mut dyn Iterator<Item = &Spec>| specs.map(Spec::to_string).collect::<Vec<_>>().join(", ");
-                let operands = list(&mut reads.iter().map(|read| &read.spec));
-                let results = list(&mut writes.iter().map(|(_, spec)| spec));
-                let call = format!("{}{attrs}: {operands} -> {results}", op.name());
-                match then.as_deref() {
-                    Some(loops) => format!("{call}; then {}", one(&loops[0])),
-                    None => call,
-                }
-            }
-            Placed::Flow { name, flow, reads, writes, .. } => {
-                let parts = if flow.parts() > 1 { format!(", rows in {} parts", flow.parts()) } else { String::new() };
-                format!("{name} of {} operands, {} outputs{parts}", reads.len(), writes.len())
-            }
-            Placed::Copy { read, .. } => format!("copy {}", read.spec),
-        }
     }
 }

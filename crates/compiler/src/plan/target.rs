@@ -19,6 +19,8 @@ pub struct Target {
     pub large_result: usize,
     /// A loop is fused into a call with at least this many floating-point operations, and follows it part by part.
     pub large_call: f64,
+    /// The bytes of partial sums of a product for each element of its result, and the most for one product.
+    pub partial_sums: (usize, usize),
     /// Maximum number of loops per step.
     pub most_together: usize,
     /// Maximum number of parts of a scan that run in parallel.
@@ -47,6 +49,7 @@ impl Target {
         most_gathered: 2,
         large_result: 1 << 16,
         large_call: 2e6,
+        partial_sums: (0, 0),
         most_together: 256,
         most_parts: 16,
         // As many as a product keeps in registers at a time.

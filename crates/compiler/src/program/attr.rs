@@ -29,6 +29,8 @@ pub struct ProgramAttr {
     record: Option<Arc<dyn Any + Send + Sync>>,
     /// The most bytes that a call may need.
     budget: Option<usize>,
+    /// Whether equations that a device does not run are run on the CPU.
+    falls_back: bool,
 }
 
 struct Shared {
@@ -85,6 +87,7 @@ impl From<Program> for ProgramAttr {
                 shared: Arc::new(Shared { number, program, derived: Mutex::default() }),
                 record: None,
                 budget: None,
+                falls_back: false,
             };
         }
         let key = key(&program);
@@ -107,7 +110,7 @@ impl From<Program> for ProgramAttr {
             let derived = std::mem::take(&mut *lock(&forgotten.derived));
             drop(derived);
         }
-        ProgramAttr { shared, record: None, budget: None }
+        ProgramAttr { shared, record: None, budget: None, falls_back: false }
     }
 }
 
@@ -179,6 +182,19 @@ impl ProgramAttr {
     #[doc(hidden)]
     pub fn budget(&self) -> Option<usize> {
         self.budget
+    }
+
+    /// The same program, whose equations run on the CPU if the device of a call does not run them. Programs that are derived from it for
+    /// calls under transforms take it over.
+    #[doc(hidden)]
+    pub fn falling_back(self, falls_back: bool) -> ProgramAttr {
+        ProgramAttr { falls_back, ..self }
+    }
+
+    /// Whether equations that a device does not run are run on the CPU.
+    #[doc(hidden)]
+    pub fn falls_back(&self) -> bool {
+        self.falls_back
     }
 
     /// The same program with a record attached.

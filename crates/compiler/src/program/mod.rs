@@ -8,6 +8,7 @@ mod build;
 mod cost;
 mod evaluate;
 mod file;
+mod joined;
 mod parse;
 mod passes;
 mod precision;
@@ -29,6 +30,7 @@ pub use attr::{Wish, bodies_of};
 pub use build::{Builder, identity};
 #[doc(hidden)]
 pub use file::File;
+pub(crate) use joined::{Part, joined};
 #[doc(hidden)]
 pub use passes::{Again, Reads, insert};
 pub use passes::{Equality, PASSES, Pass, Rule};

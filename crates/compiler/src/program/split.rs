@@ -197,7 +197,7 @@ impl Program {
     }
 
     /// A program of some of these equations, with the captures that they need.
-    pub(super) fn with(&self, inputs: &[Var], equations: Vec<Equation>, outputs: &[Var]) -> Program {
+    pub(crate) fn with(&self, inputs: &[Var], equations: Vec<Equation>, outputs: &[Var]) -> Program {
         let mut read = vec![false; self.specs.len()];
         equations.iter().flat_map(|equation| &equation.inputs).chain(outputs).for_each(|var| read[var.index()] = true);
         let captures = self.captures.iter().filter(|(var, _)| read[var.index()] && !inputs.contains(var)).cloned();

@@ -205,7 +205,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
-        self.cache.planning.budget = Some(bytes);
+        self.cache.planning.options.budget = Some(bytes);
         self
     }
 
@@ -221,7 +221,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
-        self.cache.planning.precision = precision;
+        self.cache.planning.options.precision = precision;
         self
     }
 
@@ -240,6 +240,24 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     pub fn on(mut self, place: impl Place) -> Self {
         let line = location::resolve(Line::caller());
         self.cache.planning.backend = place.backend().map_err(|error| error.at(line)).or_raise();
+        self
+    }
+
+    /// Runs operations that the device does not have on the CPU, between two copies; without it they are an error. The plan says which
+    /// ([`PlanSummary::segments`]). Loops and branches run on one side as a whole. Derivatives of a call fall back too. A memory budget
+    /// holds for each part. Call it before the function is differentiated or called.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.matmul(x).det() * 2.0).with_host_fallback();
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert!((f.call(&x).item() - 8.0).abs() < 1e-12);
+    /// // The CPU has all operations.
+    /// assert_eq!(f.plan(&x).segments().len(), 1);
+    /// ```
+    #[must_use]
+    pub fn with_host_fallback(mut self) -> Self {
+        self.cache.planning.options.falls_back = true;
         self
     }
 

@@ -7,9 +7,9 @@ use crate::autograd::modes::{detects_anomalies, is_packing, is_tracing, records_
 use crate::control::call::{call, pullback};
 use crate::error::OrRaise;
 use crate::location::Line;
-use crate::plan::{Backend, Cpu, Input, Plan, PlanSummary, Runner, within};
+use crate::plan::{Backend, Cpu, Input, Options, PlanSummary, Runner, prepare};
 use crate::primitive::{Device, Spec};
-use crate::program::{Precision, Program, ProgramAttr, Split, hoisted, recaptured, stage};
+use crate::program::{Program, ProgramAttr, Split, hoisted, recaptured, stage};
 use crate::tensor::Value;
 use crate::tree::difference;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
@@ -181,7 +181,7 @@ impl Code {
             signature,
             plan: OnceLock::new(),
             updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < names.len())).collect(),
-            body: ProgramAttr::from(body).limited(planning.budget),
+            body: ProgramAttr::from(body).limited(planning.options.budget).falling_back(planning.options.falls_back),
             captured: captured.into_iter().map(Captured::new).collect(),
             program,
             state_structure,
@@ -198,20 +198,11 @@ impl Code {
             return Ok(known);
         }
         let start = Instant::now();
-        let (target, updates) = (self.planning.backend.target(), self.updates.clone());
-        let before = self.body.optimised();
-        let (program, mut plan) = match self.planning.budget {
-            None => {
-                let plan = Plan::new(&before, updates, &target);
-                (before.clone(), plan)
-            }
-            Some(budget) => within(before.clone(), updates, budget, &target)?,
-        };
-        plan.precision = self.planning.precision;
-        let summary = plan.summary(&program).from_program(before);
-        let runner = self.planning.backend.runner(plan)?;
+        let Planning { backend, options } = &self.planning;
+        let (summary, runner) = prepare(self.body.optimised(), self.updates.clone(), &**backend, options)?;
         let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
-        let planned = Planned { time: start.elapsed(), equations: program.equations().len(), kernels, workspace_bytes };
+        let equations = summary.program().equations().len();
+        let planned = Planned { time: start.elapsed(), equations, kernels, workspace_bytes };
         Ok(self.plan.get_or_init(|| {
             self.record.planned(self.program.equations().len(), planned);
             (summary, runner)
@@ -395,12 +386,10 @@ pub(super) fn within_memory<T>(run: impl FnOnce() -> Result<T, Error>) -> Result
 /// Options for planning.
 #[derive(Clone)]
 pub(super) struct Planning {
-    /// The maximum number of bytes of a plan.
-    pub budget: Option<usize>,
-    /// How many digits products keep.
-    pub precision: Precision,
     /// The backend that runs it.
     pub backend: Arc<dyn Backend>,
+    /// Budget, precision, and whether it falls back to the CPU.
+    pub options: Options,
 }
 
 /// Traced programs, most recently used first.
@@ -423,7 +412,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
             staged: Mutex::default(),
             limit: KEPT,
             checks: twice::is_asked(),
-            planning: Planning { budget: None, precision: Precision::Strict, backend: Arc::new(Cpu) },
+            planning: Planning { backend: Arc::new(Cpu), options: Options::default() },
             history: Mutex::default(),
         }
     }
@@ -505,7 +494,7 @@ fn trace<S: Tree, Y: Tree>(
         state.leaves().into_iter().chain(output.leaves()).cloned().collect()
     });
     let (state, output) = trees.expect("the function has been traced");
-    let program = program.at_precision(planning.precision);
+    let program = program.at_precision(planning.options.precision);
     let structures = [state.structure(), output.structure()].map(Structure);
     let names = state.named_leaves().into_iter().map(|(name, _)| name).collect();
     let code = Code::new(signature, program, names, structures, planning, Record::new(line, start));

@@ -124,14 +124,14 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// Limits the memory of a call to this many bytes, including the state, like [`Compiled::within`](super::Compiled::within).
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
-        self.cache.planning.budget = Some(bytes);
+        self.cache.planning.options.budget = Some(bytes);
         self
     }
 
     /// How many digits products and attention keep, like [`Compiled::precision`](super::Compiled::precision); parameters keep theirs.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
-        self.cache.planning.precision = precision;
+        self.cache.planning.options.precision = precision;
         self
     }
 
@@ -141,6 +141,23 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     pub fn on(mut self, place: impl Place) -> Self {
         let line = location::resolve(Line::caller());
         self.cache.planning.backend = place.backend().map_err(|error| error.at(line)).or_raise();
+        self
+    }
+
+    /// Runs operations that the device does not have on the CPU, like
+    /// [`Compiled::with_host_fallback`](super::Compiled::with_host_fallback). What the device computes of the state is updated in place, unless
+    /// another part reads the old or the new value later.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let step = compile_step(|w: &mut Tensor, x: &Tensor| *w += x.det()).with_host_fallback();
+    /// let (mut w, x) = (Tensor::from([1.0, 2.0]), Tensor::from([[2.0, 0.0], [0.0, 3.0]]));
+    /// step.call(&mut w, &x);
+    /// assert_eq!(w, Tensor::from([7.0, 8.0]));
+    /// ```
+    #[must_use]
+    pub fn with_host_fallback(mut self) -> Self {
+        self.cache.planning.options.falls_back = true;
         self
     }
 

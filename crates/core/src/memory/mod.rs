@@ -3,6 +3,7 @@
 
 mod budget;
 mod compression;
+mod device;
 mod ledger;
 mod offload;
 mod region;
@@ -12,6 +13,7 @@ mod slot;
 mod verify;
 
 pub use budget::{smallest_budget, with_memory_budget};
+pub use device::{reset_peak_of, statistics_of};
 pub use ledger::{Reason, SavedValue, record_saved, saved_bytes};
 pub use offload::{Threshold, offload};
 #[doc(hidden)]

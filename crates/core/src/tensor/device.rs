@@ -11,11 +11,20 @@ use crate::{Error, ErrorKind};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use wengert_kernels::pool::PoolStatistics;
 
 /// A machine with memory of its own.
 pub trait Machine: Send + Sync {
     /// Copies elements to it.
     fn upload(&self, spec: &Spec, bytes: &[u8]) -> Result<Arc<dyn DeviceMemory>, Error>;
+
+    /// The bytes of tensors, workspaces and constants in its memory.
+    fn statistics(&self) -> PoolStatistics {
+        PoolStatistics::default()
+    }
+
+    /// Resets the peak to the bytes in use.
+    fn reset_peak(&self) {}
 
     /// What runs compiled programs on it; the compiler knows the type.
     fn backend(&self) -> Box<dyn Any>;

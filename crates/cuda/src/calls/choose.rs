@@ -79,6 +79,11 @@ pub fn wrap(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     Choice { size, wraps, ..Choice::of(1, call.reads[0].spec.shape.elements()) }.each(lowering, call)
 }
 
+/// `where` of truth values, which fused loops do not choose.
+pub fn by_mask(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
+    Choice::of(1, call.reads[0].spec.shape.elements()).each(lowering, call)
+}
+
 /// These elements in another type, behind the workspace.
 pub fn converted(lowering: &mut Lowering, from: Span, dtype: DType, to: DType, elements: usize) -> Span {
     let result = lowering.scratch(elements * to.size());

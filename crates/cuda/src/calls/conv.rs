@@ -4,6 +4,7 @@ use super::pooling::two;
 use super::{Macros, PROCESSORS, addresses, choose, windows};
 use crate::launch::Shape;
 use crate::lower::{Call, Lowering};
+use crate::product::Rounding;
 use wengert_core::{DType, Error};
 use wengert_kernels::memory::Span;
 
@@ -26,6 +27,11 @@ struct Sizes {
 /// A row of this many floats begins at an odd number of 16 bytes.
 fn odd4(n: usize) -> usize {
     (n.div_ceil(4) | 1) * 4
+}
+
+/// The least number from `n` on that leaves 8 when divided by 32.
+fn pad8(n: usize) -> usize {
+    n + (40 - n % 32) % 32
 }
 
 /// The largest power of two that is at most `n`.
@@ -77,12 +83,42 @@ struct Tile {
     rows: usize,
     images: usize,
     depth: usize,
+    /// The positions of a warp, where matrix units multiply numbers of TF32.
+    places: Option<usize>,
 }
+
+/// The results of a warp that multiplies by matrix units, and the warps of a block.
+const WARP_RESULTS: usize = 3072;
+const WARPS: usize = 4;
 
 /// The shared memory within which a stage gets deeper.
 const STAGE_BYTES: usize = 70_000;
 
+/// The shared memory of two blocks on a multiprocessor.
+const MOST_BYTES: u32 = 113_000;
+
 impl Tile {
+    /// The same for matrix units; `None` where these do not fit, or would be idle most of the time.
+    fn of_matrices(sizes: &Sizes, forward: bool) -> Option<Tile> {
+        let [to_h, to_w] = if forward { sizes.out } else { sizes.input };
+        let (outputs, channels) = (sizes.outputs / sizes.groups, sizes.channels / sizes.groups);
+        let (to_group, from_group) = if forward { (outputs, channels) } else { (channels, outputs) };
+        if to_group < 16 || from_group < 8 || (!forward && sizes.stride != [1, 1]) {
+            return None;
+        }
+        let outs = [64, 32, 16].into_iter().find(|outs| *outs <= to_group).expect("there are 16");
+        let most = WARPS * WARP_RESULTS / outs;
+        let strip = to_w.div_ceil(to_w.div_ceil(64));
+        let (rows, images) = match to_h * strip {
+            whole if whole > most => (to_h.div_ceil(whole.div_ceil(most)), 1),
+            whole => (to_h, sizes.batch.min(most / whole.max(1)).max(1)),
+        };
+        let warps = (images * rows * strip).div_ceil(WARP_RESULTS / outs).max(1);
+        let places = (images * rows * strip).div_ceil(warps).next_multiple_of(8);
+        let tile = Tile { strip, outs, lanes: 1, strips: 1, rows, images, depth: 8, places: Some(places) };
+        (tile.shape(sizes, forward).shared <= MOST_BYTES && warps <= 32).then_some(tile)
+    }
+
     /// The tile of a direction: `forward`, or towards the input.
     fn of(sizes: &Sizes, forward: bool) -> Tile {
         let [to_h, to_w] = if forward { sizes.out } else { sizes.input };
@@ -116,7 +152,7 @@ impl Tile {
         let is_padded = !forward || sizes.before[0] > 0;
         let rows = to_h.min(left).min(if is_padded && sizes.batch >= left / 2 { 2 } else { 8 });
         let images = sizes.batch.min(left / rows).max(1);
-        let tile = Tile { strip, outs, lanes, strips, rows, images, depth: 1 };
+        let tile = Tile { strip, outs, lanes, strips, rows, images, depth: 1, places: None };
         let mut deeper = [8, 4, 2].into_iter().map(|depth| Tile { depth, ..tile });
         deeper
             .find(|tile: &Tile| tile.depth <= from_group && tile.shape(sizes, forward).shared as usize <= STAGE_BYTES)
@@ -124,7 +160,7 @@ impl Tile {
     }
 
     fn shape(&self, sizes: &Sizes, forward: bool) -> Shape {
-        let Tile { strip, outs, lanes, strips, rows, images, depth } = *self;
+        let Tile { strip, outs, lanes, strips, rows, images, depth, places } = *self;
         let [to_h, to_w] = if forward { sizes.out } else { sizes.input };
         let to_group = if forward { sizes.outputs } else { sizes.channels } / sizes.groups;
         let [step_h, step_w] = if forward { sizes.stride } else { [1, 1] };
@@ -132,20 +168,31 @@ impl Tile {
         let tile_h = ((rows - 1) * step_h + (sizes.kernel[0] - 1) * sizes.dilation[0]).div_ceil(up_h) + 1;
         let tile_w = ((strip * strips - 1) * step_w + (sizes.kernel[1] - 1) * sizes.dilation[1]).div_ceil(up_w) + 1;
         let taps: usize = sizes.kernel.iter().product();
-        let stages = 2 * depth * (images * tile_h * odd4(tile_w) + taps * odd4(outs * lanes));
+        let (image, weights) = (images * tile_h * odd4(tile_w), taps * odd4(outs * lanes));
         let results = lanes * odd4(images * rows * to_w.min(strip * strips));
+        let (stage, results, threads) = match places {
+            None => (image + weights, results, (lanes * strips * rows * images).next_multiple_of(32)),
+            Some(places) => {
+                let positions = images * rows * strip * strips;
+                (pad8(image) + pad8(weights), 16 * results, 32 * lanes * positions.div_ceil(places))
+            }
+        };
         let across = sizes.batch.div_ceil(images) * to_h.div_ceil(rows) * to_w.div_ceil(strip * strips);
         Shape {
             grid: [across as u32, (sizes.groups * to_group.div_ceil(outs * lanes)) as u32, 1],
-            block: [(lanes * strips * rows * images).next_multiple_of(32) as u32, 1, 1],
-            shared: 4 * stages.max(results) as u32,
+            block: [threads as u32, 1, 1],
+            shared: 4 * (2 * depth * stage).max(results) as u32,
             cluster: 1,
         }
     }
 
     fn macros(&self, sizes: &Sizes, kind: &str) -> Macros {
-        sizes
-            .macros(kind)
+        let macros = sizes.macros(kind);
+        let macros = match self.places {
+            None => macros,
+            Some(places) => macros.set("TF32", 1).set("PLACES", places),
+        };
+        macros
             .set("STRIP", self.strip)
             .set("OUTS", self.outs)
             .set("LANES", self.lanes)
@@ -215,7 +262,9 @@ pub fn input_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Er
 
 fn gathered(lowering: &mut Lowering, call: &Call<'_>, sizes: Sizes, forward: bool) -> Result<(), Error> {
     let [from, w, to] = wide(lowering, call)?;
-    let tile = Tile::of(&sizes, forward);
+    let is_rounded = lowering.rounding == Rounding::Tf32;
+    let rounded = is_rounded.then(|| Tile::of_matrices(&sizes, forward)).flatten();
+    let tile = rounded.unwrap_or_else(|| Tile::of(&sizes, forward));
     let (kind, name) = if forward { ("CONV", "conv") } else { ("INPUT_GRADIENT", "conv_input_gradient") };
     let (text, shape) = (tile.macros(&sizes, kind).before(TEXT), tile.shape(&sizes, forward));
     lowering.launch(name, text, shape, addresses(&[Some(from), Some(w), Some(to)]));
@@ -233,26 +282,59 @@ struct WeightTile {
     rows: usize,
     columns: usize,
     tap_h: usize,
+    /// Whether matrix units multiply numbers of TF32; then outputs and channels are those of a warp.
+    is_rounded: bool,
 }
 
 impl WeightTile {
-    fn of(sizes: &Sizes) -> WeightTile {
+    fn of(sizes: &Sizes, rounding: Rounding) -> WeightTile {
         let (outputs, channels) = (sizes.outputs / sizes.groups, sizes.channels / sizes.groups);
         let tap_h = if sizes.kernel[0] * sizes.kernel[1] > 32 { 1 } else { sizes.kernel[0] };
         let taps = tap_h * sizes.kernel[1];
+        let rounded = [64, 32, 16].into_iter().find(|outs| outs * 8 * taps <= 4608 && *outs <= outputs);
+        if let (Rounding::Tf32, Some(outs)) = (rounding, rounded.filter(|_| channels >= 8)) {
+            let lanes_c = floor(channels.div_ceil(8)).min(4);
+            let columns = sizes.out[1].min(56).next_multiple_of(8);
+            let tile = WeightTile {
+                outs,
+                ins: 8,
+                lanes: [1, lanes_c],
+                split: 8 / lanes_c,
+                rows: 1,
+                columns,
+                tap_h,
+                is_rounded: true,
+            };
+            let mut larger = [4, 3, 2, 1].into_iter().map(|rows| WeightTile { rows, ..tile });
+            let fits = |tile: &WeightTile| tile.rows <= sizes.out[0] && tile.shared(sizes) <= 100_000;
+            if let Some(tile) = larger.find(fits) {
+                return WeightTile { split: tile.split.min(floor(tile.rows * columns / 8)), ..tile };
+            }
+        }
         let outs = [16, 8, 4, 2].into_iter().find(|outs| outs * taps <= 80 && *outs <= outputs).unwrap_or(1);
         let ins = [4, 2].into_iter().find(|ins| outs * taps * ins <= 80 && *ins <= channels).unwrap_or(1);
         let lanes_c = floor(channels.div_ceil(ins)).min(32);
         let lanes_o = floor(outputs.div_ceil(outs)).min(256 / lanes_c).min(8);
         let split = (256usize.div_ceil(lanes_c * lanes_o)).next_power_of_two();
         let columns = sizes.out[1].min(56).next_multiple_of(4);
-        let tile = WeightTile { outs, ins, lanes: [lanes_o, lanes_c], split, rows: 1, columns, tap_h };
+        let tile =
+            WeightTile { outs, ins, lanes: [lanes_o, lanes_c], split, rows: 1, columns, tap_h, is_rounded: false };
         let mut larger = [16, 12, 8, 6, 4, 3, 2].into_iter().map(|rows| WeightTile { rows, ..tile });
         let fits = |tile: &WeightTile| {
             let is_shared = tile.rows <= 4 || tile.rows * columns / 4 <= 2 * split;
             tile.rows <= sizes.out[0] && tile.shared(sizes) <= 100_000 && is_shared
         };
         larger.find(fits).unwrap_or(tile)
+    }
+
+    /// The threads that share what a tile counts.
+    fn warp(&self) -> usize {
+        if self.is_rounded { 32 } else { 1 }
+    }
+
+    /// The blocks of a multiprocessor, whose registers hold the sums.
+    fn blocks(&self) -> usize {
+        if self.is_rounded { 1 } else { 2 }
     }
 
     /// The sums of a block.
@@ -268,7 +350,7 @@ impl WeightTile {
 
     fn parts(&self, sizes: &Sizes) -> usize {
         let stages = sizes.batch * sizes.out[0].div_ceil(self.rows) * sizes.out[1].div_ceil(self.columns);
-        stages.min((2 * PROCESSORS / self.tiles(sizes)).max(1)).max(1)
+        stages.min((self.blocks() * PROCESSORS / self.tiles(sizes)).max(1)).max(1)
     }
 
     fn shared(&self, sizes: &Sizes) -> usize {
@@ -288,10 +370,11 @@ pub fn weight_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), E
     }
     let sizes = Sizes::new(call, x, w, y)?;
     let [x, y, to] = wide(lowering, call)?;
-    let tile = WeightTile::of(&sizes);
+    let tile = WeightTile::of(&sizes, lowering.rounding);
     let (tiles, parts, sums) = (tile.tiles(&sizes), tile.parts(&sizes), tile.sums(&sizes));
-    let text = sizes
-        .macros("WEIGHT_GRADIENT")
+    let macros = sizes.macros("WEIGHT_GRADIENT");
+    let macros = if tile.is_rounded { macros.set("TF32", 1) } else { macros };
+    let text = macros
         .set("OUTS", tile.outs)
         .set("INS", tile.ins)
         .set("TAP_H", tile.tap_h)
@@ -302,12 +385,12 @@ pub fn weight_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), E
         .set("ROWS", tile.rows)
         .set("COLUMNS", tile.columns)
         .set("PARTS", parts)
-        .set("BLOCKS", 2)
+        .set("BLOCKS", tile.blocks())
         .before(TEXT);
     let scratch = lowering.scratch(parts * tiles * sums * 4);
     let shape = Shape {
         grid: [parts as u32, tiles as u32, 1],
-        block: [(tile.lanes[0] * tile.lanes[1] * tile.split) as u32, 1, 1],
+        block: [(tile.warp() * tile.lanes[0] * tile.lanes[1] * tile.split) as u32, 1, 1],
         shared: tile.shared(&sizes) as u32,
         cluster: 1,
     };

@@ -89,7 +89,6 @@ pub const TABLE: &[Row] = &[
     ("scatter_min", index::scatter_fold),
     ("scatter_mul", index::scatter_fold),
     ("scatter_planes", index::scatter_planes),
-    ("scatter_planes", pooling::scatter_planes),
     ("searchsorted", order::searchsorted),
     ("select_bits", choose::bits),
     ("self_attention", attention::of_projection),
@@ -111,6 +110,8 @@ pub const TABLE: &[Row] = &[
     ("unscatter", index::unscatter),
     ("var", reduce::reduce),
     ("windows_add", part::windows),
+    ("where", choose::by_mask),
+    ("while_gradient", flow::pullback),
     ("wrap_index", choose::wrap),
 ];
 

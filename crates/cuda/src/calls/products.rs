@@ -1,9 +1,8 @@
 //! Matrix products.
 
 use super::{sum, tiled};
-use crate::launch::Work;
 use crate::lower::{Call, Lowering, missing};
-use crate::product::{Matrix, Product, WORKSPACE};
+use crate::product::{Matrix, PARTIAL_SUMS, Product};
 use wengert_compiler::plan::Read;
 use wengert_core::Error;
 use wengert_core::primitive::Spec;
@@ -61,8 +60,9 @@ fn product(
     match tiled::is_better(&product) {
         true => tiled::launch(lowering, &product),
         false => {
-            let workspace = lowering.scratch(WORKSPACE);
-            lowering.push(Work::Product(Box::new(Product { workspace, ..product })));
+            let (each, most) = PARTIAL_SUMS;
+            let workspace = lowering.scratch((each * spec.shape.elements()).min(most));
+            lowering.product(Product { workspace, ..product });
         }
     }
     Ok(())

@@ -18,6 +18,7 @@ use cudarc::driver::{DriverError, result as driver, sys};
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use wengert_core::memory::PoolStatistics;
 use wengert_core::{Error, ErrorKind};
 
 /// An error of this device.
@@ -51,10 +52,26 @@ pub struct Gpu {
     library: OnceLock<library::Handle>,
     /// The algorithms of products that were measured.
     chosen: Mutex<FxHashMap<String, tuning::Algorithm>>,
-    /// Blocks that are free, by size.
-    free: Mutex<FxHashMap<usize, Vec<u64>>>,
+    memory: Mutex<Held>,
     /// The kernels that were loaded.
     modules: Modules,
+}
+
+/// The memory that this process holds: blocks that are free, by size, and the bytes of all blocks.
+#[derive(Default)]
+struct Held {
+    free: FxHashMap<usize, Vec<u64>>,
+    live: usize,
+    peak: usize,
+    cached: usize,
+}
+
+impl Held {
+    /// Notes that a block is in use.
+    fn taken(&mut self, length: usize) {
+        self.live += length;
+        self.peak = self.peak.max(self.live);
+    }
 }
 
 // SAFETY: the handles belong to the driver, whose calls may come from any thread.
@@ -92,11 +109,11 @@ impl Gpu {
         // SAFETY: `context` is valid.
         unsafe { driver::ctx::set_current(context) }.map_err(driver_error("context"))?;
         let stream = driver::stream::create(driver::stream::StreamKind::NonBlocking).map_err(driver_error("stream"))?;
-        let (library, free) = (OnceLock::new(), Mutex::default());
+        let (library, memory) = (OnceLock::new(), Mutex::default());
         let capability = (major * 10 + minor) as usize;
         let name = driver::device::get_name(device).map_err(driver_error("device"))?;
         let (chosen, modules) = (Mutex::default(), Modules::default());
-        Ok(Gpu { number, capability, name, context, stream, library, chosen, free, modules })
+        Ok(Gpu { number, capability, name, context, stream, library, chosen, memory, modules })
     }
 
     /// Makes it the device of this thread's calls.
@@ -114,9 +131,13 @@ impl Gpu {
     pub fn allocate(self: &Arc<Gpu>, bytes: usize) -> Result<Block, Error> {
         self.enter()?;
         let length = bytes.max(1).next_multiple_of(256);
-        if let Some(address) = lock(&self.free).get_mut(&length).and_then(Vec::pop) {
+        let mut memory = lock(&self.memory);
+        if let Some(address) = memory.free.get_mut(&length).and_then(Vec::pop) {
+            memory.cached -= length;
+            memory.taken(length);
             return Ok(Block { gpu: self.clone(), address, length });
         }
+        drop(memory);
         // SAFETY: the context is current.
         let found = unsafe { driver::malloc_sync(length) }.or_else(|_| {
             self.trim();
@@ -129,16 +150,34 @@ impl Gpu {
             Error::new(ErrorKind::Device, "cuda", message)
                 .help("a smaller batch, checkpoint(..) or within(..) needs less memory")
         })?;
+        lock(&self.memory).taken(length);
         Ok(Block { gpu: self.clone(), address, length })
     }
 
     /// Gives free blocks back to the driver.
     pub fn trim(&self) {
         let _ = self.wait();
-        for address in lock(&self.free).drain().flat_map(|(_, blocks)| blocks) {
+        let mut memory = lock(&self.memory);
+        memory.cached = 0;
+        for address in memory.free.drain().flat_map(|(_, blocks)| blocks) {
             // SAFETY: the block is free, and all work that used it is done.
             let _ = unsafe { driver::free_sync(address) };
         }
+    }
+
+    /// The bytes of blocks in use, the most of them since the peak was reset, and those of free blocks.
+    pub fn statistics(&self) -> PoolStatistics {
+        let memory = lock(&self.memory);
+        let mut statistics = PoolStatistics::default();
+        (statistics.live_bytes, statistics.peak_bytes) = (memory.live, memory.peak);
+        statistics.cached_bytes = memory.cached;
+        statistics
+    }
+
+    /// Resets the peak to the blocks in use.
+    pub fn reset_peak(&self) {
+        let mut memory = lock(&self.memory);
+        memory.peak = memory.live;
     }
 
     /// Waits until all work is done.
@@ -146,6 +185,13 @@ impl Gpu {
         self.enter()?;
         // SAFETY: the stream lives as long as the process.
         unsafe { driver::stream::synchronize(self.stream) }.map_err(driver_error("a kernel failed"))
+    }
+
+    /// Waits, and copies bytes from an address, which belongs to a block that the caller holds.
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.wait()?;
+        // SAFETY: the block is long enough, and nothing writes it now.
+        unsafe { driver::memcpy_dtoh_sync(bytes, address) }.map_err(driver_error("a copy from the device"))
     }
 }
 
@@ -160,6 +206,11 @@ impl Block {
     /// Where it begins.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.length
     }
 
     /// The GPU.
@@ -190,10 +241,7 @@ impl Block {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.gpu.wait()?;
-        // SAFETY: the block is long enough, and nothing writes it now.
-        unsafe { driver::memcpy_dtoh_sync(bytes, self.address + start as u64) }
-            .map_err(driver_error("a copy from the device"))
+        self.gpu.read(self.address + start as u64, bytes)
     }
 
     /// Copies the first bytes of another block.
@@ -208,7 +256,10 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // Later work comes behind all work that uses the block now.
-        lock(&self.gpu.free).entry(self.length).or_default().push(self.address);
+        let mut memory = lock(&self.gpu.memory);
+        memory.live -= self.length;
+        memory.cached += self.length;
+        memory.free.entry(self.length).or_default().push(self.address);
     }
 }
 

@@ -4,6 +4,7 @@
 //   select_bits(x, bits, y): y[r][j] = x[r][j] where bit j % 8 of bits[r][j / 8] is set, else 0.
 //   pack_positive(x, bits): bit j % 8 of bits[r][j / 8] says whether x[r][j] > 0; bits behind the last element are 0.
 //   wrap_index(x, y): y = x + SIZE where x < 0 and WRAPS, else x; an index outside of the axis stays outside.
+//   where(mask, a, b, y): y = a where the mask is true, else b; T is the type of the mask.
 //   convert(x, y): y = x in another type.
 //
 // Macros: T (type of x), TO (type of y), ROWS, COLUMNS, and UPPER (0 or 1), OFFSET, WRAPS (0 or 1), SIZE, which may be 0 where they have no
@@ -43,6 +44,11 @@ KERNEL(256) wrap_index(const T *x, TO *y) {
     if (n >= COUNT) return;
     i64 index = (i64)get(x, n);
     put(y, n, index < 0 && WRAPS ? index + SIZE : index);
+}
+
+KERNEL(256) where(const T *mask, const TO *a, const TO *b, TO *y) {
+    i64 n = own_number();
+    if (n < COUNT) y[n] = get(mask, n) != 0 ? a[n] : b[n];
 }
 
 KERNEL(256) convert(const T *x, TO *y) {

@@ -118,16 +118,22 @@ impl Team {
         }
         let at = if is_kept { format!("tile * {each} + j") } else { "j".to_string() };
         let load = if is_kept { String::new() } else { load };
+        // All threads of a warp make the same shuffles, so those that have no row of their own come along.
+        let together = 32usize.div_ceil(lanes * columns);
+        let (last, has_row) = match lanes > 1 && !rows.is_multiple_of(together) {
+            true => (rows.next_multiple_of(together), format!("row < {rows} && ")),
+            false => (rows, String::new()),
+        };
         let bias = bias.map_or_else(String::new, |bias| format!(" + ((const float *)({bias}))[{n}]"));
         write!(
             self.body,
             "const float *left = (const float *)({});\nfloat *to = (float *)({c});\n{walk}{load}\
-             for (int row = row{number}; row < {rows}; row += {}) {{\n\
+             for (int row = row{number}; row < {last}; row += {}) {{\n\
              float sums[4] = {{}};\n#pragma unroll\n\
-             for (int j = 0; j < {each}; j++) sums[j % 4] += ({k} < {inner} ? left[row * {} + ({k}) * {}] : 0) * w{number}[{at}];\n\
+             for (int j = 0; j < {each}; j++) sums[j % 4] += ({has_row}{k} < {inner} ? left[row * {} + ({k}) * {}] : 0) * w{number}[{at}];\n\
              float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);\n\
              for (int step = 1; step < {lanes}; step *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);\n\
-             if (lane{number} == 0 && {n} < {cols}) to[row * {cols} + {n}] = sum{bias};\n}}\n}}\n}}\n",
+             if (lane{number} == 0 && {has_row}{n} < {cols}) to[row * {cols} + {n}] = sum{bias};\n}}\n}}\n}}\n",
             a.place,
             THREADS / (lanes * columns),
             a.steps[0],

@@ -1,47 +1,39 @@
 // Launches in order.
 // 0: kernel 0, gather, 64 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
 // 1: kernel 1, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 2: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 2: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 3: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
 // 4: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
 // 5: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
-// 6: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 7: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 7: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 8: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
 // 9: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 10: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
-// 11: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 12: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 12: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 13: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
 // 14: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
 // 15: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
-// 16: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 17: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 17: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 18: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
 // 19: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 20: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
-// 21: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 22: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 22: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 23: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
 // 24: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
 // 25: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
-// 26: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 27: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 27: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 28: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
 // 29: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 30: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
-// 31: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 32: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 32: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 33: kernel 3, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 98688 bytes shared, 4 words
 // 34: kernel 4, attention_forward, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 31744 bytes shared, 5 words
 // 35: kernel 5, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35008 bytes shared, 4 words
-// 36: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 37: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 37: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 38: kernel 7, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 35104 bytes shared, 4 words
 // 39: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 40: kernel 9, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 86336 bytes shared, 4 words
-// 41: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 42: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 42: kernel 6, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 43: kernel 10, product, 129 x 1 x 1 blocks of 384 x 1 x 1 threads, 29136 bytes shared, 3 words
 // 44: kernel 11, cross_entropy, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 5 words
 // 45: kernel 12, sum_rows, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
@@ -49,10 +41,10 @@
 // 48: kernel 14, copy, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 48: kernel 15, cross_entropy_gradient, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
 // 49: kernel 16, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 17472 bytes shared, 3 words
-// 50: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 50: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 51: kernel 17, product, 96 x 1 x 1 blocks of 256 x 1 x 1 threads, 36880 bytes shared, 3 words
-// 52: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 52: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 52: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 52: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 53: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 54: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 55: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
@@ -61,102 +53,87 @@
 // 57: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 57: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 58: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 59: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 59: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 60: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
-// 61: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 61: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 62: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 62: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 61: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 61: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 63: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 64: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 65: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 66: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 67: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 67: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 68: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 69: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
 // 69: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
-// 70: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 70: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 71: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 71: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 70: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 70: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 72: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 73: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 74: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
 // 75: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 75: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 76: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 77: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 77: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 78: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
-// 79: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 79: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 80: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 80: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 79: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 79: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 81: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 82: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 83: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 84: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 85: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 85: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 86: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 87: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
 // 87: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
-// 88: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 88: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 89: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 89: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 88: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 88: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 90: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 91: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 92: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
 // 93: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 93: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 94: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 95: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 95: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 96: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
-// 97: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 97: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 98: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 98: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 97: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 97: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 99: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 100: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 101: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 102: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 103: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 103: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 104: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 105: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
 // 105: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
-// 106: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 106: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 107: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 107: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 106: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 106: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 108: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 109: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 110: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
 // 111: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 111: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 112: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 113: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 113: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 114: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
-// 115: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 115: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 116: kernel 28, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
-// 116: kernel 29, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 115: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 115: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 117: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 118: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 119: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 120: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
-// 121: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 121: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 122: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 123: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
 // 123: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
-// 124: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 7 words
-// 124: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 125: kernel 6, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 126: kernel 37, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 127: kernel 38, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
-// 127: kernel 39, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
-// 127: kernel 40, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 128: kernel 41, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
-// 129: kernel 42, loop, 2388 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 504 words
-// 129: kernel 43, loop, 798 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 132 words
+// 124: kernel 37, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 124: kernel 38, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 126: kernel 39, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 127: kernel 40, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 127: kernel 41, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
+// 127: kernel 42, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 128: kernel 43, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
+// 129: kernel 44, loop, 2388 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 504 words
+// 129: kernel 45, loop, 798 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 132 words
 
 // Kernel 0: gather
 #define T float
@@ -225,6 +202,11 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define HAS_BIAS 1
 #define ALIGN 16
 #define PARTS 1
+#define ADDEND float
+#define HAS_ADDEND 0
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 3
 // kernels/norm.cu
 
 // Kernel 3: product
@@ -295,43 +277,26 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define ALIGNED 4
 // kernels/product.cu
 
-// Kernel 6: loop
-#define COUNT 1
-// words.cuh
-DEVICE float f0(float x, float y) { return (x + y); } // add
-struct Loop {
-    const float *x0;
-    const float *x1;
-    float *y0;
-    i64 elements;
-    i64 blocks;
-};
-DEVICE void run(const Loop &at, i64 block, int) {
-    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
-        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
-        const int n = i;
-        float g0[4];
-        load<4>(g0, at.x0 + ((n)), left);
-        float g1[4];
-        load<4>(g1, at.x1 + ((n)), left);
-        float r0[4];
-        #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const float v0 = g0[k];
-            const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
-            r0[k] = v2;
-        }
-        store<4>(at.y0 + i, r0, left);
-    }
-}
-struct Loops { Loop each[COUNT]; };
-KERNEL(256) loop(const __grid_constant__ Loops loops) {
-    i64 block = blockIdx.x;
-    int number = 0;
-    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
-    run(loops.each[number], block, 0);
-}
+// Kernel 6: norm_rows
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 1e-5
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 1
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 2
+// kernels/norm.cu
 
 // Kernel 7: product
 #define M 1024
@@ -636,6 +601,11 @@ __syncthreads();
 #define HAS_BIAS 1
 #define ALIGN 16
 #define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 0
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 3
 // kernels/norm.cu
 
 // Kernel 19: norm_gradient_sum
@@ -652,6 +622,11 @@ __syncthreads();
 #define HAS_BIAS 1
 #define ALIGN 16
 #define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 0
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 3
 // kernels/norm.cu
 
 // Kernel 20: product
@@ -832,63 +807,47 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ALIGNED 4
 // kernels/product.cu
 
-// Kernel 28: loop
-// words.cuh
-DEVICE float f0(float x, float y) { return (x + y); } // add
-struct Loop {
-    const float *x0;
-    const float *x1;
-    float *y0;
-    float *y1;
-    float *part1;
-    i64 elements;
-    i64 blocks;
-};
-DEVICE void run(const Loop &at, int tile, int part) {
-    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
-    float sum1[4] = {};
-    const int column = (tile * 32 + x) * 4;
-    if (column < 256) {
-        for (int row = part * 8 + y; row < 1024; row += 128) {
-            i64 i = (i64)row * 256 + column;
-            const int left = 4;
-            const int n = i;
-            float g0[4];
-            load<4>(g0, at.x0 + ((n)), left);
-            float g1[4];
-            load<4>(g1, at.x1 + ((n)), left);
-            float r0[4];
-            #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const float v0 = g0[k];
-                const float v1 = g1[k];
-                const float v2 = f0(v0, v1);
-                r0[k] = v2;
-                sum1[k] += v2;
-            }
-            store<4>(at.y0 + i, r0, left);
-        }
-    }
-     {
-        __shared__ float sums[8][128];
-        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum1[k];
-        __syncthreads();
-        if (y == 0 && column < 256) for (int k = 0; k < 4; k++) {
-            float all = 0;
-            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
-            put(at.part1, (i64)part * 256 + column + k, all);
-        }
-        __syncthreads();
-    }
-}
-KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
-
-// Kernel 29: finish_columns
+// Kernel 28: norm_gradient
 #define T float
-#define ACC float
-#define PARTS 16
-#define COLUMNS 256
-// kernels/finish.cu
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 1
+#define STAGES 2
+// kernels/norm.cu
+
+// Kernel 29: norm_gradient_sum
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 1
+#define STAGES 2
+// kernels/norm.cu
 
 // Kernel 30: product
 #define M 1024
@@ -1036,7 +995,49 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define COLUMNS 32
 // kernels/sum.cu
 
-// Kernel 37: sum_columns
+// Kernel 37: norm_gradient
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 2
+// kernels/norm.cu
+
+// Kernel 38: norm_gradient_sum
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 2
+// kernels/norm.cu
+
+// Kernel 39: sum_columns
 #define T float
 #define ACC float
 #define OUT float
@@ -1054,7 +1055,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define COLUMNS 256
 // kernels/sum.cu
 
-// Kernel 38: scatter_begin
+// Kernel 40: scatter_begin
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -1069,7 +1070,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 39: scatter_sum
+// Kernel 41: scatter_sum
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -1084,7 +1085,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 40: scatter_pieces
+// Kernel 42: scatter_pieces
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -1099,7 +1100,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 41: loop
+// Kernel 43: loop
 #define COUNT 1
 // words.cuh
 DEVICE double f0(double x, double y) { return (x + y); } // add
@@ -1173,7 +1174,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 42: loop
+// Kernel 44: loop
 #define COUNT 42
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
@@ -1247,7 +1248,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 43: loop
+// Kernel 45: loop
 #define COUNT 11
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine

@@ -1,63 +1,55 @@
 // Launches in order.
 // 0: kernel 0, gather, 64 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
 // 1: kernel 1, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 2: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 2: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 3: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 4: product [1, 1024, 256, 768] of bf16
 // 5: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
 // 6: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 7: product [1, 1024, 256, 256] of bf16
-// 8: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 9: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 9: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 10: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 11: product [1, 1024, 256, 1024] of bf16
 // 12: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 12: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 13: product [1, 1024, 1024, 256] of bf16
-// 14: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 15: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 15: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 16: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 17: product [1, 1024, 256, 768] of bf16
 // 18: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
 // 19: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 20: product [1, 1024, 256, 256] of bf16
-// 21: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 22: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 22: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 23: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 24: product [1, 1024, 256, 1024] of bf16
 // 25: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 25: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 26: product [1, 1024, 1024, 256] of bf16
-// 27: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 28: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 28: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 29: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 30: product [1, 1024, 256, 768] of bf16
 // 31: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
 // 32: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 33: product [1, 1024, 256, 256] of bf16
-// 34: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 35: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 35: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 36: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 37: product [1, 1024, 256, 1024] of bf16
 // 38: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 38: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 39: product [1, 1024, 1024, 256] of bf16
-// 40: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 41: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 41: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 42: kernel 3, loop, 193 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 43: product [1, 1024, 256, 768] of bf16
 // 44: kernel 4, attention_forward, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 49152 bytes shared, 5 words
 // 45: kernel 3, loop, 65 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 46: product [1, 1024, 256, 256] of bf16
-// 47: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 48: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 48: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 49: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 50: product [1, 1024, 256, 1024] of bf16
 // 51: kernel 6, loop, 512 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 51: kernel 3, loop, 257 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 52: product [1, 1024, 1024, 256] of bf16
-// 53: kernel 5, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 54: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
+// 54: kernel 5, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 55: kernel 7, loop, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 56: product [1, 1024, 256, 96] of bf16
 // 57: kernel 8, cross_entropy, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 5 words
@@ -67,8 +59,8 @@
 // 61: kernel 12, cross_entropy_gradient, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
 // 62: product [1, 1024, 96, 256] of bf16
 // 63: product [1, 96, 1024, 256] of bf16
-// 64: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 64: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 64: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 9 words
+// 64: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 65: kernel 7, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 66: product [1, 1024, 256, 1024] of bf16
 // 67: product [1, 256, 1024, 1024] of bf16
@@ -78,10 +70,8 @@
 // 69: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 70: product [1, 1024, 1024, 256] of bf16
 // 71: product [1, 1024, 1024, 256] of bf16
-// 72: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 72: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 73: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 73: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 72: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 72: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 74: product [1, 1024, 256, 256] of bf16
 // 75: product [1, 256, 1024, 256] of bf16
 // 76: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -90,20 +80,16 @@
 // 77: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 78: product [1, 1024, 768, 256] of bf16
 // 79: product [1, 768, 1024, 256] of bf16
-// 80: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 80: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 81: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 81: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 80: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 80: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 82: product [1, 1024, 256, 1024] of bf16
 // 83: product [1, 256, 1024, 1024] of bf16
 // 84: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 84: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 85: product [1, 1024, 1024, 256] of bf16
 // 86: product [1, 1024, 1024, 256] of bf16
-// 87: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 87: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 88: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 88: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 87: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 87: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 89: product [1, 1024, 256, 256] of bf16
 // 90: product [1, 256, 1024, 256] of bf16
 // 91: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -112,20 +98,16 @@
 // 92: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 93: product [1, 1024, 768, 256] of bf16
 // 94: product [1, 768, 1024, 256] of bf16
-// 95: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 95: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 96: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 96: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 95: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 95: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 97: product [1, 1024, 256, 1024] of bf16
 // 98: product [1, 256, 1024, 1024] of bf16
 // 99: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 99: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 100: product [1, 1024, 1024, 256] of bf16
 // 101: product [1, 1024, 1024, 256] of bf16
-// 102: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 102: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 103: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 103: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 102: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 102: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 104: product [1, 1024, 256, 256] of bf16
 // 105: product [1, 256, 1024, 256] of bf16
 // 106: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -134,20 +116,16 @@
 // 107: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 108: product [1, 1024, 768, 256] of bf16
 // 109: product [1, 768, 1024, 256] of bf16
-// 110: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 110: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 111: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 111: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 110: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 110: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 112: product [1, 1024, 256, 1024] of bf16
 // 113: product [1, 256, 1024, 1024] of bf16
 // 114: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 114: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 115: product [1, 1024, 1024, 256] of bf16
 // 116: product [1, 1024, 1024, 256] of bf16
-// 117: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 117: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 118: kernel 19, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
-// 118: kernel 20, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 117: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 117: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 119: product [1, 1024, 256, 256] of bf16
 // 120: product [1, 256, 1024, 256] of bf16
 // 121: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -156,16 +134,15 @@
 // 122: kernel 24, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 123: product [1, 1024, 768, 256] of bf16
 // 124: product [1, 768, 1024, 256] of bf16
-// 125: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 7 words
-// 125: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
-// 126: kernel 25, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
-// 127: kernel 26, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 128: kernel 27, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
-// 128: kernel 28, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
-// 128: kernel 29, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 129: kernel 30, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
-// 130: kernel 31, loop, 90 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 432 words
-// 130: kernel 32, loop, 3096 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 204 words
+// 125: kernel 25, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
+// 125: kernel 26, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 127: kernel 27, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 128: kernel 28, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 128: kernel 29, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
+// 128: kernel 30, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 129: kernel 31, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
+// 130: kernel 32, loop, 90 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 432 words
+// 130: kernel 33, loop, 3096 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 204 words
 
 // Kernel 0: gather
 #define T float
@@ -234,6 +211,11 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define HAS_BIAS 1
 #define ALIGN 16
 #define PARTS 1
+#define ADDEND float
+#define HAS_ADDEND 0
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 3
 // kernels/norm.cu
 
 // Kernel 3: loop
@@ -296,43 +278,26 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define O_TOKEN (256)
 // kernels/attention.cu
 
-// Kernel 5: loop
-#define COUNT 1
-// words.cuh
-DEVICE float f0(float x, float y) { return (x + y); } // add
-struct Loop {
-    const float *x0;
-    const bf16 *x1;
-    float *y0;
-    i64 elements;
-    i64 blocks;
-};
-DEVICE void run(const Loop &at, i64 block, int) {
-    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
-        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
-        const int n = i;
-        float g0[4];
-        load<4>(g0, at.x0 + ((n)), left);
-        float g1[4];
-        load<4>(g1, at.x1 + ((n)), left);
-        float r0[4];
-        #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const float v0 = g0[k];
-            const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
-            r0[k] = v2;
-        }
-        store<4>(at.y0 + i, r0, left);
-    }
-}
-struct Loops { Loop each[COUNT]; };
-KERNEL(256) loop(const __grid_constant__ Loops loops) {
-    i64 block = blockIdx.x;
-    int number = 0;
-    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
-    run(loops.each[number], block, 0);
-}
+// Kernel 5: norm_rows
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT bf16
+#define SLOPE float
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 1e-5
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 1
+#define ADDEND bf16
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 2
+// kernels/norm.cu
 
 // Kernel 6: loop
 #define COUNT 1
@@ -568,6 +533,11 @@ __syncthreads();
 #define HAS_BIAS 1
 #define ALIGN 16
 #define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 0
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 3
 // kernels/norm.cu
 
 // Kernel 14: norm_gradient_sum
@@ -584,6 +554,11 @@ __syncthreads();
 #define HAS_BIAS 1
 #define ALIGN 16
 #define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 0
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 3
 // kernels/norm.cu
 
 // Kernel 15: sum_columns
@@ -682,69 +657,47 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define COLUMNS 1024
 // kernels/finish.cu
 
-// Kernel 19: loop
-// words.cuh
-DEVICE float f0(float x, float y) { return (x + y); } // add
-DEVICE float f1(float x) { return through_bf16(x); } // cast
-struct Loop {
-    const float *x0;
-    const float *x1;
-    float *y0;
-    bf16 *y1;
-    float *y2;
-    float *part2;
-    i64 elements;
-    i64 blocks;
-};
-DEVICE void run(const Loop &at, int tile, int part) {
-    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
-    float sum2[4] = {};
-    const int column = (tile * 32 + x) * 4;
-    if (column < 256) {
-        for (int row = part * 8 + y; row < 1024; row += 128) {
-            i64 i = (i64)row * 256 + column;
-            const int left = 4;
-            const int n = i;
-            float g0[4];
-            load<4>(g0, at.x0 + ((n)), left);
-            float g1[4];
-            load<4>(g1, at.x1 + ((n)), left);
-            float r0[4];
-            float r1[4];
-            #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const float v0 = g0[k];
-                const float v1 = g1[k];
-                const float v2 = f0(v0, v1);
-                const float v3 = f1(v2);
-                r0[k] = v2;
-                r1[k] = v3;
-                sum2[k] += v2;
-            }
-            store<4>(at.y0 + i, r0, left);
-            store<4>(at.y1 + i, r1, left);
-        }
-    }
-     {
-        __shared__ float sums[8][128];
-        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum2[k];
-        __syncthreads();
-        if (y == 0 && column < 256) for (int k = 0; k < 4; k++) {
-            float all = 0;
-            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
-            put(at.part2, (i64)part * 256 + column + k, all);
-        }
-        __syncthreads();
-    }
-}
-KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
-
-// Kernel 20: finish_columns
+// Kernel 19: norm_gradient
 #define T float
-#define ACC float
-#define PARTS 16
-#define COLUMNS 256
-// kernels/finish.cu
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE bf16
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 1
+#define HAS_TOTAL 1
+#define STAGES 2
+// kernels/norm.cu
+
+// Kernel 20: norm_gradient_sum
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE bf16
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 1
+#define HAS_TOTAL 1
+#define STAGES 2
+// kernels/norm.cu
 
 // Kernel 21: attention_backward_queries
 #define T bf16
@@ -848,45 +801,49 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define COLUMNS 768
 // kernels/finish.cu
 
-// Kernel 25: loop
-#define COUNT 1
-// words.cuh
-DEVICE float f0(float x, float y) { return (x + y); } // add
-struct Loop {
-    const float *x0;
-    const float *x1;
-    float *y0;
-    i64 elements;
-    i64 blocks;
-};
-DEVICE void run(const Loop &at, i64 block, int) {
-    for (i64 i = (block * 256 + threadIdx.x) * 4; i < at.elements; i += at.blocks * 1024) {
-        int left = at.elements - i < 4 ? (int)(at.elements - i) : 4;
-        const int n = i;
-        float g0[4];
-        load<4>(g0, at.x0 + ((n)), left);
-        float g1[4];
-        load<4>(g1, at.x1 + ((n)), left);
-        float r0[4];
-        #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const float v0 = g0[k];
-            const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
-            r0[k] = v2;
-        }
-        store<4>(at.y0 + i, r0, left);
-    }
-}
-struct Loops { Loop each[COUNT]; };
-KERNEL(256) loop(const __grid_constant__ Loops loops) {
-    i64 block = blockIdx.x;
-    int number = 0;
-    while (block >= loops.each[number].blocks) block -= loops.each[number++].blocks;
-    run(loops.each[number], block, 0);
-}
+// Kernel 25: norm_gradient
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE bf16
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 2
+// kernels/norm.cu
 
-// Kernel 26: sum_columns
+// Kernel 26: norm_gradient_sum
+#define T float
+#define COMPUTE float
+#define STAT float
+#define RESULT float
+#define SLOPE bf16
+#define ROWS 1024
+#define COLS 256
+#define EPSILON 0
+#define CENTERED 1
+#define HAS_WEIGHT 1
+#define HAS_BIAS 1
+#define ALIGN 16
+#define PARTS 128
+#define ADDEND float
+#define HAS_ADDEND 1
+#define HAS_COPY 0
+#define HAS_TOTAL 0
+#define STAGES 2
+// kernels/norm.cu
+
+// Kernel 27: sum_columns
 #define T float
 #define ACC float
 #define OUT float
@@ -904,7 +861,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define COLUMNS 256
 // kernels/sum.cu
 
-// Kernel 27: scatter_begin
+// Kernel 28: scatter_begin
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -919,7 +876,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 28: scatter_sum
+// Kernel 29: scatter_sum
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -934,7 +891,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 29: scatter_pieces
+// Kernel 30: scatter_pieces
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -949,7 +906,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 30: loop
+// Kernel 31: loop
 #define COUNT 1
 // words.cuh
 DEVICE double f0(double x, double y) { return (x + y); } // add
@@ -1023,7 +980,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 31: loop
+// Kernel 32: loop
 #define COUNT 36
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
@@ -1097,7 +1054,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 32: loop
+// Kernel 33: loop
 #define COUNT 17
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert::backend::{Backend, Input, Plan, Runner, Target};
 use wengert::prelude::*;
 use wengert::{Line, Tensor};
-use wengert_cuda::launch::{Launches, Word, Work};
+use wengert_cuda::launch::{Control, Launch, Launches, Slice, Turn, Word, Work};
 use wengert_cuda::lower::lower;
 use wengert_cuda::product::{Matrix, Product};
 use wengert_cuda::source::{PRELUDE, SPECIAL, WORDS};
@@ -56,6 +56,10 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 impl Backend for Emulator {
     fn target(&self) -> Target {
         wengert_cuda::TARGET
+    }
+
+    fn runs(&self, equation: &Program) -> bool {
+        wengert_cuda::runs(equation, 90)
     }
 
     fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
@@ -194,8 +198,32 @@ fn text(launches: &Launches) -> String {
             writeln!(text, "#undef {}", &name[..end]).unwrap();
         }
     }
-    text += "static void run() {\n";
-    for launch in &launches.list {
+    for number in 0..launches.lists.len() {
+        writeln!(text, "static void list{number}();").unwrap();
+    }
+    for (number, list) in launches.lists.iter().enumerate() {
+        writeln!(text, "static void list{number}() {{\n{}}}", statements(launches, list)).unwrap();
+    }
+    write!(text, "static void run() {{\n{}}}\n", statements(launches, &launches.list)).unwrap();
+    text + r#"static u64 number() { u64 x; if (fread(&x, 8, 1, stdin) != 1) exit(2); return x; }
+int main() {
+    std::vector<u64> lengths(number());
+    for (auto &length : lengths) {
+        length = number();
+        R.push_back((char *)aligned_alloc(256, (length + 511) / 256 * 256));
+        if (fread(R.back(), 1, length, stdin) != length) return 2;
+    }
+    run();
+    for (size_t i = 0; i < lengths.size(); i++) fwrite(R[i], 1, lengths[i], stdout);
+    return 0;
+}
+"#
+}
+
+/// A list as statements.
+fn statements(launches: &Launches, list: &[Launch]) -> String {
+    let mut text = String::new();
+    for launch in list {
         match &launch.work {
             Work::Kernel { kernel, shape, arguments } => {
                 let word = |word: &Word| match word {
@@ -216,8 +244,8 @@ fn text(launches: &Launches) -> String {
                 let shape = format!("dim3({x}, {y}, {z}), dim3({i}, {j}, {k}), {}", shape.shared * shape.cluster);
                 writeln!(text, "launch(k{kernel}::{name}, {shape}, {{{arguments}}});").unwrap();
             }
-            Work::Product(product) => {
-                let Product { dtype, batch, rows, cols, inner, a, b, c, bias, .. } = &**product;
+            Work::Product(number) => {
+                let Product { dtype, batch, rows, cols, inner, a, b, c, bias, .. } = &launches.products[*number];
                 let side = |Matrix { span, is_transposed, leading, batch }: &Matrix| {
                     let (down, across) = if *is_transposed { (1, *leading) } else { (*leading, 1) };
                     format!("{{{}, {down}, {across}, {batch}}}", address(span))
@@ -230,20 +258,45 @@ fn text(launches: &Launches) -> String {
             Work::Copy { from, to } => {
                 writeln!(text, "std::memmove({}, {}, {});", address(to), address(from), from.length).unwrap();
             }
+            Work::Control(control) => writeln!(text, "{}", loop_or_branch(control)).unwrap(),
         }
     }
-    text + r#"}
-static u64 number() { u64 x; if (fread(&x, 8, 1, stdin) != 1) exit(2); return x; }
-int main() {
-    std::vector<u64> lengths(number());
-    for (auto &length : lengths) {
-        length = number();
-        R.push_back((char *)aligned_alloc(256, (length + 511) / 256 * 256));
-        if (fread(R.back(), 1, length, stdin) != length) return 2;
-    }
-    run();
-    for (size_t i = 0; i < lengths.size(); i++) fwrite(R[i], 1, lengths[i], stdout);
-    return 0;
+    text
 }
-"#
+
+fn loop_or_branch(control: &Control) -> String {
+    match control {
+        Control::While { answer, turns } => {
+            let step = |turn: usize| {
+                let Turn { test, body, end } = turns[turn];
+                format!("list{test}(); if (!*({})) {{ list{end}(); break; }} list{body}();", address(answer))
+            };
+            format!("for (;;) {{ {} {} }}", step(0), step(1))
+        }
+        Control::Switch { index, branches } => {
+            let index = match index.length {
+                1 => format!("(i64)*(u8 *)({})", address(index)),
+                _ => format!("*(i64 *)({})", address(index)),
+            };
+            let case = |(number, list): (usize, &usize)| format!("if (number == {number}) list{list}();");
+            let cases: Vec<String> = branches.iter().enumerate().map(case).collect();
+            let last = branches.len() - 1;
+            format!(
+                "{{ i64 chosen = {index}, number = chosen < 0 ? 0 : chosen > {last} ? {last} : chosen; {} }}",
+                cases.join(" ")
+            )
+        }
+        Control::Repeat { steps, loads, turns: [even, odd], stores } => {
+            let copy = |Slice { moving, by, fixed }: &Slice, is_load: bool| {
+                let (at, fixed) = (format!("{} + step * ({by})", address(moving)), address(fixed));
+                let (to, from) = if is_load { (fixed, at) } else { (at, fixed) };
+                format!("std::memcpy({to}, {from}, {});", moving.length)
+            };
+            let loads: String = loads.iter().map(|slice| copy(slice, true)).collect();
+            let stores: String = stores.iter().map(|slice| copy(slice, false)).collect();
+            format!(
+                "for (i64 step = 0; step < {steps}; step++) {{ {loads} if (step % 2) list{odd}(); else list{even}(); {stores} }}"
+            )
+        }
+    }
 }

@@ -3,7 +3,9 @@
 mod axes;
 #[cfg(feature = "compiled")]
 mod compiled;
+mod control;
 mod emulator;
+mod fallback;
 mod operations;
 mod shapes;
 mod workloads;

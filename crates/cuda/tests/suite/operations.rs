@@ -9,6 +9,7 @@ use wengert::backend::Place;
 use wengert::backend::{Backend, Cpu, Plan, Runner, Target};
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Case, Dependency, PRIMITIVES, Primitive, bind};
+use wengert_compiler::program::ProgramAttrs;
 use wengert_cuda::calls::TABLE;
 use wengert_cuda::lower::lower;
 use wengert_kernels::functions::Function;
@@ -48,6 +49,25 @@ impl Trial {
         }
     }
 
+    fn name(&self) -> String {
+        let of = if self.is_gradient { "gradient of " } else { "" };
+        format!("{of}{} ({}) in {}", self.op.name(), self.case.label, self.dtype)
+    }
+
+    /// How numbers differ from the right ones by more than their digits allow.
+    fn difference(&self, found: &[Tensor], right: &[Tensor]) -> Option<String> {
+        let tolerance = match self.dtype {
+            DType::F64 => 1e-11,
+            DType::F32 => 3e-5,
+            _ => 2e-2,
+        };
+        found.iter().zip(right).enumerate().find_map(|(output, (found, right))| {
+            let mut numbers = found.to_f64_vec().into_iter().zip(right.to_f64_vec());
+            let (a, b) = numbers.find(|(a, b)| !is_near(*a, *b, tolerance))?;
+            Some(format!("{}, output {output}: {a}, not {b}", self.name()))
+        })
+    }
+
     /// What a device lacks for it; `None` if it has kernels.
     fn missing(&self) -> Option<String> {
         let called = compile(|x: &Vec<Tensor>| self.call(x)).on(Arc::new(Asked));
@@ -66,9 +86,13 @@ fn is_near(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
 
+/// Whether all operands have a few elements.
+fn is_short(case: &Case) -> bool {
+    case.operands.iter().all(|sample| (2..100).contains(&sample.data.len()))
+}
+
 /// The cases of a primitive with a few elements.
 fn few(op: &dyn Primitive) -> Vec<Case> {
-    let is_short = |case: &Case| case.operands.iter().all(|sample| (2..100).contains(&sample.data.len()));
     op.cases().into_iter().filter(is_short).collect()
 }
 
@@ -79,8 +103,12 @@ fn trials() -> (Vec<Trial>, String) {
         let mut lacks = None;
         for dtype in [DType::F32, DType::F64, DType::BF16] {
             let is_loop = !TABLE.iter().any(|(name, _)| *name == op.name());
-            // Loops have the same text for all dtypes; calls choose kernels by them.
-            for case in if is_loop && dtype != DType::F32 { few(op) } else { op.cases() } {
+            // Loops have the same text for all dtypes; calls choose kernels by them. Programs inside are of f64.
+            let is_tried = |case: &Case| match case.attrs.bodies().next() {
+                Some(_) => dtype == DType::F64,
+                None => dtype == DType::F32 || !is_loop || is_short(case),
+            };
+            for case in op.cases().into_iter().filter(is_tried) {
                 let trial = Trial { op, case, dtype, is_gradient: false };
                 match trial.missing() {
                     None => trials.push(trial),
@@ -99,21 +127,19 @@ fn trials() -> (Vec<Trial>, String) {
 fn wrong(trials: &[Trial], backend: &dyn Fn() -> Arc<dyn Backend>) -> Vec<String> {
     let mut wrong = Vec::new();
     for some in trials.chunks(120) {
-        let (found, right) = (run(some, backend()), run(some, Arc::new(Cpu)));
-        for (trial, (found, right)) in some.iter().zip(found.iter().zip(&right)) {
-            let tolerance = match trial.dtype {
-                DType::F64 => 1e-11,
-                DType::F32 => 3e-5,
-                _ => 2e-2,
-            };
-            for (output, (found, right)) in found.iter().zip(right).enumerate() {
-                let mut numbers = found.to_f64_vec().into_iter().zip(right.to_f64_vec());
-                if let Some((a, b)) = numbers.find(|(a, b)| !is_near(*a, *b, tolerance)) {
-                    let Trial { op, case, dtype, is_gradient } = trial;
-                    let of = if *is_gradient { "gradient of " } else { "" };
-                    wrong.push(format!("{of}{} ({}) in {dtype}, output {output}: {a}, not {b}", op.name(), case.label));
-                }
+        let right = run(some, Arc::new(Cpu));
+        match catch(|| run(some, backend())) {
+            Ok(found) => {
+                let each = some.iter().zip(found.iter().zip(&right));
+                wrong.extend(each.filter_map(|(trial, (found, right))| trial.difference(found, right)));
             }
+            // One by one, to name what fails.
+            Err(_) => wrong.extend(some.iter().zip(&right).filter_map(|(trial, right)| {
+                match catch(|| run(std::slice::from_ref(trial), backend())) {
+                    Ok(found) => trial.difference(&found[0], right),
+                    Err(error) => Some(format!("{}: {error}", trial.name())),
+                }
+            })),
         }
     }
     wrong
@@ -230,5 +256,22 @@ fn a_refused_operation_is_named_with_its_line() {
 #[test]
 fn every_primitive_has_the_numbers_of_the_processor_on_a_gpu() {
     let wrong = wrong(&trials().0, &|| Device::Cuda(0).backend().unwrap());
+    assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[cfg(feature = "device")]
+#[test]
+fn operations_on_tensors_of_a_gpu() {
+    let mut wrong = Vec::new();
+    for trial in trials().0.iter().filter(|trial| trial.dtype == DType::F32 && !trial.is_gradient) {
+        let operands = trial.operands();
+        let right = trial.call(&operands);
+        let found =
+            catch(|| trial.call(&operands.iter().map(|operand| operand.to(Device::Cuda(0))).collect::<Vec<_>>()));
+        match found {
+            Ok(found) => wrong.extend(trial.difference(&found, &right)),
+            Err(error) => wrong.push(format!("{}: {error}", trial.name())),
+        }
+    }
     assert!(wrong.is_empty(), "{} wrong numbers:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -62,3 +62,8 @@ fn products_of_16_bits() {
         compare_at(name, Precision::Bf16, 2e-2);
     }
 }
+
+#[test]
+fn convolutions_of_tf32() {
+    compare_at("cnn", Precision::Tf32, 5e-3);
+}

@@ -3,45 +3,107 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
-use wengert::Line;
-use wengert::backend::{Backend, Cpu, DeviceMemory, Input, Machine, Machines, Plan, Runner, Target, enter};
+use std::time::Duration;
+use wengert::backend::{
+    Backend, Cpu, DeviceMemory, Input, Instruction, Kind, Machine, Machines, Placed, PlacedLoop, Plan, Runner, Target,
+    enter, operation_runner,
+};
+use wengert::memory::{self, PoolStatistics};
 use wengert::prelude::*;
-use wengert::primitive::{Attrs, Outputs, Primitive, Spec, bind};
+use wengert::primitive::{Attrs, Outputs, Primitive, Spec};
+use wengert::{DeviceUsage, Line};
 
 const SHELF: Device = Device::Cuda(500);
 
 /// How often numbers were copied back.
 static READS: AtomicUsize = AtomicUsize::new(0);
 
-struct Shelf;
+/// A machine that refuses some operations.
+pub struct Shelf {
+    device: Device,
+    refused: &'static [&'static str],
+}
 
-struct Bytes(Mutex<Vec<u8>>);
+static ALL: Shelf = Shelf { device: SHELF, refused: &[] };
+
+/// The bytes of tensors there.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Bytes(Device, Mutex<Vec<u8>>);
+
+impl Bytes {
+    fn new(device: Device, bytes: &[u8]) -> Arc<Bytes> {
+        LIVE.fetch_add(bytes.len(), Ordering::Relaxed);
+        Arc::new(Bytes(device, Mutex::new(bytes.to_vec())))
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(self.1.lock().unwrap().len(), Ordering::Relaxed);
+    }
+}
 
 impl DeviceMemory for Bytes {
     fn device(&self) -> Device {
-        SHELF
+        self.0
     }
 
     fn read(&self, bytes: &mut [u8]) -> Result<(), Error> {
         READS.fetch_add(1, Ordering::Relaxed);
-        bytes.copy_from_slice(&self.0.lock().unwrap());
+        bytes.copy_from_slice(&self.1.lock().unwrap());
         Ok(())
     }
 }
 
-fn shelved(tensor: &Tensor) -> Tensor {
-    let bytes = tensor.contiguous().as_bytes().to_vec();
-    Tensor::on_device(tensor.spec(), Arc::new(Bytes(Mutex::new(bytes))))
+impl Shelf {
+    /// With all operations but these.
+    pub const fn without(device: Device, refused: &'static [&'static str]) -> Shelf {
+        Shelf { device, refused }
+    }
+
+    fn shelved(&self, tensor: &Tensor) -> Tensor {
+        Tensor::on_device(tensor.spec(), Bytes::new(self.device, tensor.contiguous().as_bytes()))
+    }
+
+    /// The first operation of a plan that it refuses.
+    fn refuses(&self, plan: &Plan) -> Option<&'static str> {
+        let known = |name: &'static str| Some(name).filter(|name| self.refused.contains(name));
+        let of_loop = |placed: &PlacedLoop| {
+            placed.body.instructions.iter().find_map(|instruction| match instruction {
+                Instruction::Apply(apply) => known(apply.op.name()),
+                _ => None,
+            })
+        };
+        plan.steps.iter().find_map(|step| match step {
+            Placed::Loops(loops) => loops.iter().find_map(of_loop),
+            Placed::Call { op, then, .. } => {
+                known(op.name()).or_else(|| then.iter().flat_map(|loops| &**loops).find_map(of_loop))
+            }
+            Placed::Flow { flow, .. } => match &flow.kind {
+                Kind::Scan(scan) => self.refuses(&scan.body.plan),
+                Kind::While { test, body, .. } => self.refuses(&test.plan).or_else(|| self.refuses(&body.plan)),
+                Kind::Switch { branches } => branches.iter().find_map(|branch| self.refuses(&branch.plan)),
+            },
+            Placed::Copy { .. } => None,
+        })
+    }
 }
 
 impl Machine for Shelf {
     fn upload(&self, _spec: &Spec, bytes: &[u8]) -> Result<Arc<dyn DeviceMemory>, Error> {
-        Ok(Arc::new(Bytes(Mutex::new(bytes.to_vec()))))
+        Ok(Bytes::new(self.device, bytes))
     }
 
     fn backend(&self) -> Box<dyn Any> {
-        let backend: Arc<dyn Backend> = Arc::new(Shelf);
+        let backend: Arc<dyn Backend> = Arc::new(Shelf { ..*self });
         Box::new(backend)
+    }
+
+    fn statistics(&self) -> PoolStatistics {
+        let mut statistics = PoolStatistics::default();
+        statistics.live_bytes = LIVE.load(Ordering::Relaxed);
+        statistics
     }
 
     fn apply(
@@ -49,12 +111,16 @@ impl Machine for Shelf {
         op: &'static dyn Primitive,
         attrs: &Attrs,
         operands: &[&Tensor],
-        _outputs: &[Spec],
+        outputs: &[Spec],
     ) -> Result<Outputs, Error> {
-        assert!(operands.iter().all(|operand| operand.device() == SHELF), "{}", op.name());
-        let operands: Vec<Tensor> = operands.iter().map(|operand| operand.to(Device::Cpu)).collect();
-        let operands: Vec<&Tensor> = operands.iter().collect();
-        Ok(bind(op, attrs.clone(), &operands).iter().map(shelved).collect())
+        assert!(operands.iter().all(|operand| operand.device() == self.device), "{}", op.name());
+        let specs: Vec<Spec> = operands.iter().map(|operand| operand.spec()).collect();
+        let runner = operation_runner(op, attrs, &specs, outputs, self)?;
+        let mut results: Vec<Tensor> = outputs.iter().map(Tensor::blank).collect();
+        results.iter_mut().zip(outputs).try_for_each(|(result, spec)| runner.prepare(result, spec))?;
+        let line = Line::new("devices.rs", 1, 1);
+        runner.run(&mut operands.iter().map(|operand| Input::Read(operand)), &mut results.iter_mut(), line)?;
+        Ok(results.into())
     }
 }
 
@@ -64,27 +130,36 @@ impl Backend for Shelf {
     }
 
     fn device(&self) -> Device {
-        SHELF
+        self.device
+    }
+
+    fn runs(&self, equation: &Program) -> bool {
+        self.refuses(&Plan::new(equation, vec![None; equation.outputs().len()], &Target::CPU)).is_none()
     }
 
     fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
-        Ok(Box::new(Copying(Cpu.runner(plan)?)))
+        match self.refuses(&plan) {
+            Some(name) => {
+                Err(Error::new(ErrorKind::Device, "compile", format!("{name} has no kernel for this device")))
+            }
+            None => Ok(Box::new(Copying(Shelf { ..*self }, Cpu.runner(plan)?))),
+        }
     }
 }
 
 /// Runs on copies.
-struct Copying(Box<dyn Runner>);
+struct Copying(Shelf, Box<dyn Runner>);
 
 impl Runner for Copying {
     fn admit(&self, input: &mut Tensor, _is_updated: bool) -> Result<(), Error> {
-        if input.device() != SHELF {
-            *input = Tensor { link: input.link.clone(), slot: input.slot.clone(), ..shelved(input) };
+        if input.device() != self.0.device {
+            *input = Tensor { link: input.link.clone(), slot: input.slot.clone(), ..self.0.shelved(input) };
         }
         Ok(())
     }
 
     fn prepare(&self, output: &mut Tensor, spec: &Spec) -> Result<(), Error> {
-        *output = shelved(&Tensor::zeros(&spec.shape[..]).cast(spec.dtype));
+        *output = self.0.shelved(&Tensor::zeros(&spec.shape[..]).cast(spec.dtype));
         Ok(())
     }
 
@@ -108,26 +183,30 @@ impl Runner for Copying {
             Input::Read(_) => Input::Read(own),
             Input::Update(_) => Input::Update(own),
         });
-        self.0.run(&mut given, &mut results.iter_mut(), line)?;
+        self.1.run(&mut given, &mut results.iter_mut(), line)?;
         for (input, own) in inputs.into_iter().zip(own) {
             if let Input::Update(tensor) = input {
-                tensor.value = shelved(&own).value;
+                tensor.value = self.0.shelved(&own).value;
             }
         }
-        outputs.into_iter().zip(&results).for_each(|(output, result)| *output = shelved(result));
+        outputs.into_iter().zip(&results).for_each(|(output, result)| *output = self.0.shelved(result));
         Ok(())
+    }
+
+    fn usage(&self) -> Option<DeviceUsage> {
+        Some(DeviceUsage { launches: 3, compile_time: Duration::from_millis(250), arena_bytes: 1 << 20 })
     }
 }
 
 impl Machines for Shelf {
     fn open(&self, device: Device) -> Option<Result<Arc<dyn Machine>, Error>> {
-        (device == SHELF).then(|| Ok(Arc::new(Shelf) as Arc<dyn Machine>))
+        (device == self.device).then(|| Ok(Arc::new(Shelf { ..*self }) as Arc<dyn Machine>))
     }
 }
 
 fn on_shelf(tensor: Tensor) -> Tensor {
     static ENTERED: Once = Once::new();
-    ENTERED.call_once(|| enter(&Shelf));
+    ENTERED.call_once(|| enter(&ALL));
     tensor.to(SHELF)
 }
 
@@ -217,6 +296,19 @@ fn a_compiled_call_is_differentiated_where_it_runs() {
         assert_eq!(error.kind(), &ErrorKind::Device);
         assert!(error.to_string().contains("to(Device::Cuda(500))"), "{error}");
     }
+}
+
+#[test]
+fn a_plan_says_what_it_uses_there_and_the_memory_of_a_device_is_counted() {
+    let x = on_shelf(Tensor::zeros([1 << 12]));
+    let plan = compile(|x: &Tensor| x.exp()).on(SHELF).plan(&x);
+    assert_eq!(plan.usage().unwrap().launches, 3);
+    assert_eq!((plan.segments().len(), plan.segments()[0].device), (1, SHELF));
+    let last = "3 launches on cuda:500, compiled in 0.250 s, with 1.049 MB of workspace\n";
+    assert!(plan.to_string().ends_with(last), "{plan}");
+    assert!(memory::statistics_of(SHELF).unwrap().live_bytes >= 8 << 12);
+    memory::reset_peak_of(SHELF).unwrap();
+    assert_eq!(memory::statistics_of(Device::Cuda(999)).unwrap_err().kind(), &ErrorKind::Device);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod errors;
 mod exchange;
 mod gradcheck;
 mod graph;
+mod host_fallback;
 mod implicit;
 mod imports;
 mod jacobians;

@@ -104,6 +104,11 @@ impl<'a> Form<'a> {
         self.branches[0].budget()
     }
 
+    /// Whether a call, and a call of its derivative, falls back to the CPU.
+    fn falls_back(&self) -> bool {
+        self.branches[0].falls_back()
+    }
+
     /// Results derived from all branches together are cached with the first; the other branches are part of the key.
     fn kept<T: Send + Sync + 'static>(
         &self,
@@ -111,8 +116,9 @@ impl<'a> Form<'a> {
         active: &[bool],
         derive: impl FnOnce() -> T,
     ) -> Arc<T> {
-        let numbers =
-            self.branches.iter().map(ProgramAttr::number).chain([self.leading]).chain(self.budget()).collect();
+        let branches = self.branches.iter().map(ProgramAttr::number);
+        let options = [self.leading, usize::from(self.falls_back())];
+        let numbers = branches.chain(options).chain(self.budget()).collect();
         let wish = Wish { what, inputs: active.to_vec(), numbers };
         self.branches[0].derived(wish, |_| derive())
     }
@@ -128,7 +134,7 @@ impl<'a> Form<'a> {
         let wish = Wish { what, inputs: inputs.to_vec(), numbers: numbers.to_vec() };
         let one = |branch: &ProgramAttr| {
             let found = branch.derived(wish.clone(), |branch| ProgramAttr::from(derive(branch)));
-            (*found).clone().limited(self.budget())
+            (*found).clone().limited(self.budget()).falling_back(self.falls_back())
         };
         self.attrs(self.branches.iter().map(one))
     }
@@ -334,8 +340,8 @@ impl Pulled {
         // Beside the backward call there are the inputs that it does not read.
         let aside = (0..inputs.len()).filter(|place| !used.contains(place)).map(|place| inputs[place].bytes()).sum();
         let rest = form.budget().map(|budget| budget.saturating_sub(aside));
-        let forward = forward.map(|program: ProgramAttr| program.limited(form.budget()));
-        let backward = backward.map(|program: ProgramAttr| program.limited(rest));
+        let limited = |budget| move |program: ProgramAttr| program.limited(budget).falling_back(form.falls_back());
+        let (forward, backward) = (forward.map(limited(form.budget())), backward.map(limited(rest)));
         let (forward, back): (Vec<ProgramAttr>, _) = (forward.collect(), form.attrs(backward));
         let call = form.attrs(forward.iter().cloned());
         Pulled { forward, call, back, active: active.to_vec(), reached: reached.to_vec(), used, kept }
