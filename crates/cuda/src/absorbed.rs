@@ -1,10 +1,11 @@
 //! Loops that a normalisation runs itself: the addition of a residual before it or behind its gradient, and conversions to 16 bits.
 
+use crate::source::rows_added;
 use rustc_hash::{FxHashMap, FxHashSet};
-use wengert_compiler::plan::{Instruction, Loop, Placed, PlacedLoop, Read};
+use wengert_compiler::plan::{Instruction, Placed, PlacedLoop, Read};
 use wengert_core::DType;
 use wengert_kernels::memory::Span;
-use wengert_kernels::tiled::{Access, Destination};
+use wengert_kernels::tiled::Destination;
 use wengert_kernels::view::collapse;
 
 /// The longest row of a normalisation that adds something.
@@ -19,6 +20,9 @@ pub struct Absorbed {
     pub results: FxHashMap<usize, Span>,
     /// What a call adds to its first operand, or to its first result.
     pub additions: FxHashMap<usize, Addition>,
+    /// What is left of a loop, by step and number: sums over the rows, in the order in which the whole loop adds. So whether a call takes
+    /// the rest, which depends on what shares memory, changes no bit.
+    pub rests: FxHashMap<(usize, usize), PlacedLoop>,
 }
 
 /// An addition of two tensors of the same shape, one of which a call has in registers.
@@ -34,8 +38,6 @@ pub struct Addition {
     pub sum: Span,
     /// Where it goes rounded to bf16.
     pub copy: Option<Span>,
-    /// Where its sums over the rows go.
-    pub total: Option<Span>,
 }
 
 fn overlap(a: Span, b: Span) -> bool {
@@ -106,10 +108,17 @@ fn is_read(steps: &[Placed], first: usize, but: usize, span: Span) -> bool {
     false
 }
 
-/// Whether an operand is read in order and as a whole.
-fn is_whole(access: &Access) -> bool {
+/// Whether a loop reads all of an operand, in order.
+fn reads_whole(placed: &PlacedLoop, operand: usize) -> bool {
+    let access = &placed.body.operands[operand];
     let laid = collapse(&access.shape, &access.strides);
-    access.offset == 0 && matches!(laid.strides[..], [] | [1]) && !access.by_rows
+    let is_in_order = access.offset == 0 && matches!(laid.strides[..], [] | [1]) && !access.by_rows;
+    is_in_order && placed.body.elements() * access.dtype.size() == placed.reads[operand].length
+}
+
+/// Whether an operand of a call is all of its memory, in order.
+pub fn is_whole(read: &Read) -> bool {
+    read.layout.is_contiguous() && read.layout.offset == 0 && read.spec.bytes() == read.span.length
 }
 
 /// Whether an instruction converts a value to bf16.
@@ -120,24 +129,23 @@ fn converts(instruction: &Instruction, value: usize) -> bool {
         && (apply.dtypes[0], apply.dtype) == (DType::F32, DType::BF16)
 }
 
-/// Whether a loop only converts all elements of one operand of f32 to bf16.
-fn is_cast(body: &Loop) -> bool {
-    let ([access], [instruction], [output]) = (&body.operands[..], &body.instructions[..], &body.outputs[..]) else {
-        return false;
-    };
-    is_whole(access)
-        && converts(instruction, 0)
-        && output.dtype == DType::BF16
-        && output.destination == Destination::Each
+/// Whether a loop only converts all elements of `made`, which are f32, to bf16.
+fn is_cast(placed: &PlacedLoop, made: Span) -> bool {
+    let body = &placed.body;
+    let ([instruction], [output]) = (&body.instructions[..], &body.outputs[..]) else { return false };
+    let is_result = output.dtype == DType::BF16 && output.destination == Destination::Each;
+    placed.reads == [made] && reads_whole(placed, 0) && converts(instruction, 0) && is_result
 }
 
-/// The addition that a loop computes, if one of its operands is `known`, a tensor of f32 whose rows have this length.
-fn addition(placed: &PlacedLoop, known: Option<Span>, cols: usize) -> Option<Addition> {
+/// The addition that a loop computes, if one of its operands is `known`, a tensor of f32 whose rows have this length; and where the sums of
+/// the result over its rows go.
+fn addition(placed: &PlacedLoop, known: Option<Span>, cols: usize) -> Option<(Addition, Option<Span>)> {
     let body = &placed.body;
-    let ([left, right], [Instruction::Apply(add), rest @ ..]) = (&body.operands[..], &body.instructions[..]) else {
+    let ([_, _], [Instruction::Apply(add), rest @ ..]) = (&body.operands[..], &body.instructions[..]) else {
         return None;
     };
-    let is_plain = is_whole(left) && is_whole(right) && add.op.name() == "add" && add.dtype == DType::F32;
+    let is_plain =
+        reads_whole(placed, 0) && reads_whole(placed, 1) && add.op.name() == "add" && add.dtype == DType::F32;
     let has_rows = rest.len() <= 1 && rest.iter().all(|instruction| converts(instruction, 2)) && cols <= LONGEST_ROW;
     if !is_plain || !has_rows || !matches!(add.inputs[..], [0, 1] | [1, 0]) {
         return None;
@@ -164,7 +172,7 @@ fn addition(placed: &PlacedLoop, known: Option<Span>, cols: usize) -> Option<Add
         }
     }
     let operand = known.is_none().then(|| placed.reads[first]);
-    Some(Addition { operand, addend, dtype, sum: sum?, copy, total })
+    Some((Addition { operand, addend, dtype, sum: sum?, copy }, total))
 }
 
 /// Whether one span may be written row by row while the other is read in the same order: they are the same, or apart.
@@ -202,8 +210,10 @@ impl Absorbed {
             return;
         };
         let made = outputs[0];
-        let is_it = |placed: &PlacedLoop| placed.reads == [made] && is_cast(&placed.body);
-        let Some(place) = loops.iter().position(is_it) else { return };
+        // Results of the program have regions of their own, and are read behind it.
+        let Some(place) = loops.iter().position(|placed| is_cast(placed, made)).filter(|_| made.region == 0) else {
+            return;
+        };
         let to = loops[place].writes[0];
         let mut taken = reads(&steps[number], None).into_iter().chain(outputs[1..].iter().copied());
         if !taken.any(|span| overlap(span, to)) && !is_read(steps, number + 1, place, made) {
@@ -216,7 +226,7 @@ impl Absorbed {
     fn addition_before(&mut self, steps: &[Placed], number: usize, operand: &Read) {
         let Some(Placed::Loops(loops)) = number.checked_sub(1).map(|before| &steps[before]) else { return };
         let cols = operand.spec.shape.last().copied().unwrap_or(0);
-        if !operand.layout.is_contiguous() || operand.layout.offset != 0 {
+        if !is_whole(operand) {
             return;
         }
         let is_it = |placed: &PlacedLoop| placed.writes == [operand.span];
@@ -225,7 +235,7 @@ impl Absorbed {
         if self.dropped.contains(&(number - 1, place)) {
             return;
         }
-        let Some(addition) = addition(&loops[place], None, cols) else { return };
+        let Some((addition, None)) = addition(&loops[place], None, cols) else { return };
         let mut outputs = writes(&steps[number], None);
         outputs[0] = self.results.get(&number).copied().unwrap_or(outputs[0]);
         let given = [addition.operand.expect("it is not a result"), addition.addend];
@@ -246,28 +256,31 @@ impl Absorbed {
         let cols = operands[0].spec.shape.last().copied().unwrap_or(0);
         let found = loops.iter().enumerate().find_map(|(place, placed)| {
             let reads_it = placed.reads.contains(&outputs[0]);
-            reads_it.then(|| addition(placed, Some(outputs[0]), cols)).flatten().map(|addition| (place, addition))
+            let found = reads_it.then(|| addition(placed, Some(outputs[0]), cols)).flatten();
+            found.map(|(addition, total)| (place, addition, total))
         });
-        let Some((place, addition)) = found else { return };
-        // Rows of the first operand and of the cotangent are read before those of the results are written.
-        let by_rows = |number: usize| number == 0 || number + 1 == operands.len();
-        let made: Vec<Span> = [Some(addition.sum), addition.copy, addition.total].into_iter().flatten().collect();
+        let Some((place, addition, total)) = found.filter(|_| outputs[0].region == 0) else { return };
         let is_apart = |write: Span| {
-            let of_operands = operands.iter().enumerate().all(|(number, read)| {
-                let is_same = write == read.span
-                    && by_rows(number)
-                    && read.layout.is_contiguous()
-                    && Some(write) != addition.total;
-                is_same || !overlap(write, read.span)
+            // Rows of the first operand and of the cotangent are read before those of the results are written.
+            let mut of_operands = operands.iter().enumerate().map(|(number, read)| {
+                let is_by_rows = number == 0 || number + 1 == operands.len();
+                (is_by_rows && is_whole(read) && write == read.span) || !overlap(write, read.span)
             });
-            of_operands
-                && !outputs[1..].iter().any(|other| overlap(*other, write))
-                && !(Some(write) != Some(addition.sum) && overlap(write, addition.addend))
+            of_operands.all(|is_apart| is_apart) && !outputs[1..].iter().any(|other| overlap(*other, write))
         };
-        let is_possible = made.iter().all(|write| is_apart(*write)) && in_step(addition.sum, addition.addend);
+        let is_possible = [Some(addition.sum), addition.copy].into_iter().flatten().all(is_apart)
+            && in_step(addition.sum, addition.addend)
+            && !addition.copy.is_some_and(|copy| overlap(copy, addition.addend))
+            && !outputs[1..].iter().any(|other| overlap(*other, addition.addend));
         if is_possible && !is_read(steps, number + 1, place, outputs[0]) {
             self.dropped.insert((number + 1, place));
             self.additions.insert(number, addition);
+            if let Some(total) = total {
+                self.rests.insert(
+                    (number + 1, place),
+                    rows_added(loops[place].body.rows, cols, (addition.sum, DType::F32), total),
+                );
+            }
         }
     }
 }

@@ -100,8 +100,12 @@ pub fn lower(plan: &Plan, capability: usize) -> Result<(Launches, Vec<Tensor>, u
             .take_while(|(at, step)| calls::team::is_small(step) && !lowering.absorbed.drops_of(number + at))
             .take(calls::team::MOST_STEPS)
             .count();
-        if small > 1 && calls::team::run(&mut lowering, &plan.steps[number..number + small]) {
-            number += small;
+        // Small sums are always those of one block, whatever stands beside them: plans of the same program add in the same order.
+        let is_alone = small > 0 && calls::team::has_sums(step);
+        let together = [small, usize::from(is_alone)].into_iter().filter(|count| *count > 1 || is_alone && *count > 0);
+        let steps = |count: usize| &plan.steps[number..number + count];
+        if let Some(count) = together.into_iter().find(|count| calls::team::run(&mut lowering, steps(*count))) {
+            number += count;
             continue;
         }
         lowering.step(step)?;
@@ -115,14 +119,13 @@ impl Lowering {
         self.scratch = self.kept;
         match step {
             Placed::Loops(loops) => {
-                let is_dropped =
-                    |number: usize| self.frame.is_none() && self.absorbed.dropped.contains(&(self.step, number));
-                let kept: Vec<&PlacedLoop> = loops
-                    .iter()
-                    .enumerate()
-                    .filter(|(number, _)| !is_dropped(*number))
-                    .map(|(_, placed)| placed)
-                    .collect();
+                let own = |number: usize, placed| match (self.step, number) {
+                    at if self.frame.is_none() && self.absorbed.dropped.contains(&at) => self.absorbed.rests.get(&at),
+                    _ => Some(placed),
+                };
+                let kept = loops.iter().enumerate().filter_map(|(number, placed)| own(number, placed)).cloned();
+                let kept: Vec<PlacedLoop> = kept.collect();
+                let kept: Vec<&PlacedLoop> = kept.iter().collect();
                 self.loops(&kept)
             }
             Placed::Copy { read, write } => {
@@ -240,7 +243,7 @@ impl Lowering {
     }
 
     /// Loops that do not depend on each other; those of the same text are one launch.
-    fn loops(&mut self, loops: &[&PlacedLoop]) -> Result<(), Error> {
+    pub fn loops(&mut self, loops: &[&PlacedLoop]) -> Result<(), Error> {
         let mut groups: Vec<Group> = Vec::new();
         for PlacedLoop { body, reads, writes, .. } in loops {
             if body.elements() == 0 && body.outputs.iter().all(|output| output.destination == Destination::Each) {

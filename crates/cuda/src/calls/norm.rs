@@ -24,12 +24,10 @@ fn stages(addition: Option<&Addition>) -> usize {
 
 /// The macros of an addition that the kernel does besides.
 fn added(macros: Macros, addition: Option<&Addition>, dtype: DType) -> Macros {
-    let has = |place: Option<Span>| u8::from(place.is_some());
     macros
         .set("ADDEND", stored(addition.map_or(dtype, |addition| addition.dtype)))
         .set("HAS_ADDEND", u8::from(addition.is_some()))
-        .set("HAS_COPY", has(addition.and_then(|addition| addition.copy)))
-        .set("HAS_TOTAL", has(addition.and_then(|addition| addition.total)))
+        .set("HAS_COPY", u8::from(addition.is_some_and(|addition| addition.copy.is_some())))
         .set("STAGES", stages(addition))
 }
 
@@ -97,7 +95,6 @@ pub fn gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let dx = outs.next().expect("the gradient of x");
     let dx = addition.map_or(dx, |addition| addition.sum);
     let (addend, copy) = (addition.map(|addition| addition.addend), addition.and_then(|addition| addition.copy));
-    let total = addition.and_then(|addition| addition.total);
     let dtype = call.reads[0].spec.dtype;
     let size = if held(dtype) == "double" { 8 } else { 4 };
     let dw = if has("dweight") { outs.next() } else { has("weight").then(|| lowering.scratch(cols * size)) };
@@ -106,7 +103,7 @@ pub fn gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let together = if row <= 4096 { 8 } else { 1 };
     let most = if row > 4096 && cols <= 2048 { 2 * PROCESSORS } else { PROCESSORS };
     let parts = rows.div_ceil(together).min(most).max(1);
-    let sums = [dw, db, total].iter().flatten().count();
+    let sums = usize::from(dw.is_some()) + usize::from(db.is_some());
     let scratch = lowering.scratch(sums * parts * cols * size);
     let macros = Macros::default()
         .set("T", stored(dtype))
@@ -142,6 +139,6 @@ pub fn gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
         lowering.launch("norm_gradient_columns", text.clone(), shape, arguments);
     }
     let shape = Shape { grid: [cols.div_ceil(32) as u32, sums as u32, 1], block: [1024, 1, 1], shared: 0, cluster: 1 };
-    lowering.launch("norm_gradient_sum", text, shape, addresses(&[Some(scratch), dw, db, total]));
+    lowering.launch("norm_gradient_sum", text, shape, addresses(&[Some(scratch), dw, db]));
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use super::axes::arranged;
 use super::{Macros, PROCESSORS, addresses, width};
+use crate::absorbed::is_whole;
 use crate::launch::Shape;
 use crate::lower::{Call, Lowering};
-use crate::source::{stored, sum_bytes, summed};
+use crate::source::{rows_added, stored, sum_bytes, summed};
 use wengert_core::primitive::Spec;
 use wengert_core::{DType, Error};
 use wengert_kernels::memory::Span;
@@ -46,6 +47,9 @@ pub fn sum(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let (read, (to, spec)) = (&call.reads[0], &call.writes[0]);
     let axes = call.attrs.sizes("axes");
     let mut groups = merged(&read.spec.shape, &|axis| axes.contains(&axis));
+    if let ([(true, rows, _), (false, cols, _)], true) = (&groups[..], is_whole(read) && spec.dtype.is_float()) {
+        return lowering.loops(&[&rows_added(*rows, *cols, (read.span, spec.dtype), *to)]);
+    }
     let from = if pair(&groups, false).is_some() && pair(&groups, true).is_some() {
         lowering.contiguous(read)?
     } else {

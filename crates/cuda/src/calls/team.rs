@@ -7,6 +7,7 @@ use wengert_compiler::plan::{Placed, PlacedLoop, Read, Scan};
 use wengert_core::DType;
 use wengert_core::primitive::Spec;
 use wengert_kernels::memory::Span;
+use wengert_kernels::tiled::Destination;
 
 /// The most shared memory of a block.
 const MOST_SHARED: usize = 200 << 10;
@@ -76,6 +77,16 @@ pub fn is_small(step: &Placed) -> bool {
                 && product(&reads[0]) * product(&reads[1]) / reads[0].spec.shape[1].max(1) <= MOST_PRODUCTS
         }
         _ => false,
+    }
+}
+
+/// Whether a small step adds numbers up.
+pub fn has_sums(step: &Placed) -> bool {
+    match step {
+        Placed::Loops(loops) => {
+            loops.iter().any(|placed| placed.body.outputs.iter().any(|output| output.destination != Destination::Each))
+        }
+        _ => true,
     }
 }
 

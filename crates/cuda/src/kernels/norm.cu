@@ -11,12 +11,12 @@
 //   RESULT    type of y, SLOPE type of dy: T, or bf16 where T is float
 //   ADDEND    type of an addend a[ROWS][COLS], or T; HAS_ADDEND: 0 or 1. With one, norm_rows normalises x + a and also writes the sum, and
 //             norm_gradient writes dx + a instead of dx. Only where COLS <= 4096 and T is float.
-//   HAS_COPY, HAS_TOTAL: 0 or 1. norm_gradient also writes dx + a as bf16; it also sums dx + a over the rows, like db.
+//   HAS_COPY  0 or 1: norm_gradient also writes dx + a as bf16
 //   STAGES    rows that norm_gradient has in shared memory, for each group of lanes: 2 or 3
 //   ROWS, COLS; EPSILON, a number; CENTERED, HAS_WEIGHT, HAS_BIAS: 0 or 1
 //   ALIGN     bytes, a power of two that divides every address given (16 for whole buffers; sizeof(T) is always right)
 //   PARTS     blocks of norm_gradient; any number from 1 on is right (norm_rows does not look at it)
-// A pointer that the macros leave without use (m, w, b, dw, db, addend, sum, copy, total) may be null. The sum and dx may be where the
+// A pointer that the macros leave without use (m, w, b, dw, db, addend, sum, copy) may be null. The sum and dx may be where the
 // addend is, and dx and the copy where x or dy of the same type is.
 //
 // norm_rows(x, w, b, y, m, r, addend, sum)
@@ -27,11 +27,11 @@
 //   bytes of dynamic shared memory: STAGES * G * COLS * (sizeof(T) + sizeof(SLOPE) + HAS_ADDEND * sizeof(ADDEND)), and no less than G * COLS * sizeof(COMPUTE), with G = 8 where n <= 4096 (a warp per row) and 1 above (a block per row);
 //   0 where n > 32768. That is at most 196608 with 2 stages or no addend.
 //   PARTS: the processors (132), twice as many where n > 4096 and COLS <= 2048; but not more than ceil(ROWS / G).
-//   scratch: COMPUTE [HAS_WEIGHT + HAS_BIAS + HAS_TOTAL][PARTS][COLS], sums of dw, of db, of the total.
+//   scratch: COMPUTE [HAS_WEIGHT + HAS_BIAS][PARTS][COLS], sums of dw, then of db.
 // norm_gradient_columns(x, m, r, dy, scratch): only where n > 32768 and w or b is there; writes scratch, which norm_gradient then does not.
 //   grid (ceil(COLS / 256), PARTS), block 256.
-// norm_gradient_sum(scratch, dw, db, total): after these, where one of them is there.
-//   grid (ceil(COLS / 32), HAS_WEIGHT + HAS_BIAS + HAS_TOTAL), block 1024.
+// norm_gradient_sum(scratch, dw, db): after these, where w or b is there.
+//   grid (ceil(COLS / 32), HAS_WEIGHT + HAS_BIAS), block 1024.
 // All but norm_gradient need no dynamic shared memory.
 
 constexpr bool NARROW = COLS * sizeof(COMPUTE) <= 4096;
@@ -41,6 +41,14 @@ constexpr int GRADIENT_THREADS = NARROW || COLS <= 4096 ? 256 : 512;
 constexpr int GRADIENT_LANES = NARROW ? 32 : GRADIENT_THREADS, GROUPS = GRADIENT_THREADS / GRADIENT_LANES;
 // Whether the weights and the sums of a block's columns fit into its registers, and some rows into shared memory.
 constexpr bool FITS = COLS * sizeof(COMPUTE) <= 32768, KEEP_WEIGHT = FITS && HAS_WEIGHT;
+
+// A sum that is rounded by itself, as where a loop adds: the compiler makes no product a part of it.
+DEVICE COMPUTE plain_sum(COMPUTE a, COMPUTE b) {
+#ifndef SHIM
+    if constexpr (sizeof(COMPUTE) == 4) return __fadd_rn(a, b);
+#endif
+    return a + b;
+}
 
 // The most elements that one load may take: all lanes should have work.
 DEVICE constexpr int width_for(int lanes) {
@@ -81,7 +89,7 @@ KERNEL(THREADS) norm_rows(const T *x, const T *w, const T *b, RESULT *y, STAT *m
             if (lane + i * LANES >= PACKS) break;
             Addends more = addends[lane + i * LANES];
 #pragma unroll
-            for (int j = 0; j < WIDTH; j++) put(kept[i].x, j, get(kept[i].x, j) + get(more.x, j));
+            for (int j = 0; j < WIDTH; j++) put(kept[i].x, j, plain_sum(get(kept[i].x, j), get(more.x, j)));
             ((Values *)(sum + (i64)row * COLS))[lane + i * LANES] = kept[i];
         }
     }
@@ -210,7 +218,7 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
     static_assert(FITS || !HAS_ADDEND, "rows with an addend fit");
     int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
 
-    COMPUTE sum_w[SUM_W ? ROUNDS : 1][WIDTH] = {}, sum_b[SUM_B ? ROUNDS : 1][WIDTH] = {}, sums[HAS_TOTAL ? ROUNDS : 1][WIDTH] = {};
+    COMPUTE sum_w[SUM_W ? ROUNDS : 1][WIDTH] = {}, sum_b[SUM_B ? ROUNDS : 1][WIDTH] = {};
     Values weights[KEEP_WEIGHT ? ROUNDS : 1];
     if constexpr (KEEP_WEIGHT) {
 #pragma unroll
@@ -300,10 +308,9 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
                 COMPUTE u = (get(a.x, j) - shift) * rate, h = get(slope.x, j);
                 if constexpr (HAS_WEIGHT) h *= get(weight.x, j);
                 COMPUTE slope_x = rate * (h - mean_h - u * mean_hu);
-                if constexpr (HAS_ADDEND) slope_x += get(more.x, j);
+                if constexpr (HAS_ADDEND) slope_x = plain_sum(slope_x, get(more.x, j));
                 put(result.x, j, slope_x);
                 if constexpr (HAS_COPY) put(rounded.x, j, slope_x);
-                if constexpr (HAS_TOTAL) sums[i][j] += slope_x;
             }
             ((Values *)(dx + start))[pack] = result;
             if constexpr (HAS_COPY) store_pack(copy + start + pack * WIDTH, rounded);
@@ -312,7 +319,6 @@ KERNEL(GRADIENT_THREADS) norm_gradient(const T *x, const T *w, const STAT *m, co
     wait_copies<0>();
     if constexpr (SUM_W) sum_groups(sum_w, (COMPUTE *)memory, scratch + (i64)blockIdx.x * COLS);
     if constexpr (SUM_B) sum_groups(sum_b, (COMPUTE *)memory, scratch + ((i64)HAS_WEIGHT * PARTS + blockIdx.x) * COLS);
-    if constexpr (HAS_TOTAL) sum_groups(sums, (COMPUTE *)memory, scratch + ((i64)(HAS_WEIGHT + HAS_BIAS) * PARTS + blockIdx.x) * COLS);
 }
 
 KERNEL(256) norm_gradient_columns(const T *x, const STAT *m, const STAT *r, const SLOPE *dy, COMPUTE *scratch) {
@@ -331,7 +337,7 @@ KERNEL(256) norm_gradient_columns(const T *x, const STAT *m, const STAT *r, cons
     if constexpr (HAS_BIAS) scratch[((i64)HAS_WEIGHT * PARTS + blockIdx.y) * COLS + c] = sum_b;
 }
 
-KERNEL(1024) norm_gradient_sum(const COMPUTE *scratch, T *dw, T *db, T *total_x) {
+KERNEL(1024) norm_gradient_sum(const COMPUTE *scratch, T *dw, T *db) {
     __shared__ COMPUTE totals[32][33];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = blockIdx.x * 32;
     scratch += (i64)blockIdx.y * PARTS * COLS;
@@ -342,6 +348,5 @@ KERNEL(1024) norm_gradient_sum(const COMPUTE *scratch, T *dw, T *db, T *total_x)
     totals[warp][lane] = total;
     __syncthreads();
     total = fold_warp<Sum>(totals[lane][warp]);
-    T *target = HAS_WEIGHT && blockIdx.y == 0 ? dw : blockIdx.y == HAS_WEIGHT + HAS_BIAS ? total_x : db;
-    if (lane == 0 && first + warp < COLS) put(target, first + warp, total);
+    if (lane == 0 && first + warp < COLS) put(HAS_WEIGHT && blockIdx.y == 0 ? dw : db, first + warp, total);
 }

@@ -7,9 +7,10 @@ use super::elements::{Reading, functions, index, pointers, reading};
 use super::{held, summed};
 use crate::launch::Shape;
 use std::fmt::Write;
-use wengert_compiler::plan::{Instruction, Loop};
+use wengert_compiler::plan::{Instruction, Loop, PlacedLoop};
 use wengert_core::DType;
-use wengert_kernels::tiled::{Destination, Fold};
+use wengert_kernels::memory::Span;
+use wengert_kernels::tiled::{Access, Destination, Fold, Output};
 
 /// The most blocks of a loop: several for every processor of a large device. Sums have as many parts, so that their order is the same
 /// everywhere.
@@ -104,6 +105,17 @@ impl Printed {
         let entry = form == Form::Flat && !alone && body.outputs.iter().all(|it| it.destination == Destination::Each);
         Ok(Printed { text: format!("{functions}{}", writer.text), shape, sums, entry })
     }
+}
+
+/// A loop that adds the rows of a matrix. Every loop of this shape adds them in the same order, whatever else it computes, so plans that
+/// divide the same work in other ways give the same bits.
+pub fn rows_added(rows: usize, cols: usize, (from, dtype): (Span, DType), to: Span) -> PlacedLoop {
+    let shape = [rows, cols].into_iter().collect();
+    let strides = [cols as isize, 1].into_iter().collect();
+    let access = Access { dtype, offset: 0, shape, strides, by_rows: false };
+    let output = Output { value: 0, destination: Destination::Columns, dtype, in_place: false };
+    let body = Loop { rows, cols, operands: vec![access], instructions: Vec::new(), outputs: vec![output] };
+    PlacedLoop { body, reads: vec![from], writes: vec![to], variables: Vec::new(), equations: Vec::new() }
 }
 
 /// The entry of a kernel that runs one loop, or `COUNT` loops of the same text, one behind the other.

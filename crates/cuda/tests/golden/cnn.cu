@@ -14,7 +14,7 @@
 // 12: kernel 12, cross_entropy_gradient, 16 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
 // 13: kernel 13, product, 16 x 1 x 1 blocks of 32 x 1 x 1 threads, 2384 bytes shared, 3 words
 // 14: kernel 14, product, 16 x 1 x 1 blocks of 64 x 1 x 1 threads, 6160 bytes shared, 3 words
-// 15: kernel 15, sum_columns, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 15: kernel 15, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 16: kernel 16, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 8 words
 // 17: kernel 17, product, 288 x 1 x 1 blocks of 128 x 1 x 1 threads, 25632 bytes shared, 3 words
 // 18: kernel 18, product, 384 x 1 x 1 blocks of 192 x 1 x 1 threads, 45072 bytes shared, 3 words
@@ -477,23 +477,46 @@ __syncthreads();
 #define ALIGNED 4
 // kernels/product.cu
 
-// Kernel 15: sum_columns
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 10
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 64
-#define SUMMED1_STRIDE 10
-#define WIDTH 2
-#define PARTS 1
-#define LANES 1
-#define COLUMNS 8
-// kernels/sum.cu
+// Kernel 15: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 16, y = threadIdx.x / 16;
+    float sum0[1] = {};
+    const int column = (tile * 16 + x) * 1;
+    if (column < 10) {
+        for (int row = part * 16 + y; row < 64; row += 16) {
+            i64 i = (i64)row * 10 + column;
+            const int left = 1;
+            const int n = i;
+            float g0[1];
+            load<1>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 1; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[16][16];
+        for (int k = 0; k < 1; k++) sums[y][x * 1 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 10) for (int k = 0; k < 1; k++) {
+            float all = 0;
+            for (int other = 0; other < 16; other++) all += sums[other][x * 1 + k];
+            put(at.y0, column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
 // Kernel 16: loop
 // words.cuh

@@ -44,29 +44,33 @@
 // 50: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 51: kernel 17, product, 96 x 1 x 1 blocks of 256 x 1 x 1 threads, 36880 bytes shared, 3 words
 // 52: kernel 18, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 52: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 52: kernel 19, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
 // 53: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 54: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 55: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
-// 56: kernel 22, sum_columns, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 56: kernel 23, sum_parts, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 56: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 56: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 57: kernel 24, loop, 8 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 57: kernel 25, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 58: kernel 26, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
 // 59: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 60: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
 // 61: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 61: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 61: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 62: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 62: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 63: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 64: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 65: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 66: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
 // 67: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 68: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
-// 69: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 69: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 69: kernel 35, loop, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 69: kernel 36, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 70: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 70: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 70: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 71: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 71: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 72: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 73: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 74: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
@@ -76,17 +80,21 @@
 // 77: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 78: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
 // 79: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 79: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 79: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 80: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 80: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 81: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 82: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 83: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 84: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
 // 85: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 86: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
-// 87: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 87: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 87: kernel 35, loop, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 87: kernel 36, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 88: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 88: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 88: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 89: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 89: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 90: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 91: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 92: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
@@ -96,17 +104,21 @@
 // 95: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 96: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
 // 97: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 97: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 97: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 98: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 98: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 99: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 100: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 101: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 102: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
 // 103: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 104: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
-// 105: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 105: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 105: kernel 35, loop, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 105: kernel 36, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 106: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 106: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 106: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 107: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 107: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 108: kernel 20, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33824 bytes shared, 3 words
 // 109: kernel 8, loop, 1024 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 110: kernel 21, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
@@ -116,24 +128,26 @@
 // 113: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 114: kernel 27, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 81936 bytes shared, 3 words
 // 115: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 115: kernel 29, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 115: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 116: kernel 22, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 116: kernel 23, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 117: kernel 30, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33856 bytes shared, 3 words
 // 118: kernel 31, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 69648 bytes shared, 3 words
 // 119: kernel 32, attention_backward, 512 x 1 x 1 blocks of 128 x 1 x 1 threads, 45568 bytes shared, 9 words
 // 120: kernel 33, product, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 84032 bytes shared, 3 words
 // 121: kernel 2, norm_rows, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 8 words
 // 122: kernel 34, product, 128 x 1 x 1 blocks of 384 x 1 x 1 threads, 69648 bytes shared, 3 words
-// 123: kernel 35, sum_columns, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 123: kernel 36, sum_parts, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
-// 124: kernel 37, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
-// 124: kernel 38, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
-// 126: kernel 39, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 127: kernel 40, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
-// 127: kernel 41, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
-// 127: kernel 42, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 128: kernel 43, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
-// 129: kernel 44, loop, 2388 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 504 words
-// 129: kernel 45, loop, 798 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 132 words
+// 123: kernel 35, loop, 6 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 123: kernel 36, finish_columns, 24 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 124: kernel 28, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 49152 bytes shared, 9 words
+// 124: kernel 29, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 126: kernel 37, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 127: kernel 38, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 127: kernel 39, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
+// 127: kernel 40, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 128: kernel 41, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 11 words
+// 129: kernel 42, loop, 2388 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 504 words
+// 129: kernel 43, loop, 798 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 132 words
 
 // Kernel 0: gather
 #define T float
@@ -205,7 +219,6 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define ADDEND float
 #define HAS_ADDEND 0
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 3
 // kernels/norm.cu
 
@@ -294,7 +307,6 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define ADDEND float
 #define HAS_ADDEND 1
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 2
 // kernels/norm.cu
 
@@ -604,7 +616,6 @@ __syncthreads();
 #define ADDEND float
 #define HAS_ADDEND 0
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 3
 // kernels/norm.cu
 
@@ -625,7 +636,6 @@ __syncthreads();
 #define ADDEND float
 #define HAS_ADDEND 0
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 3
 // kernels/norm.cu
 
@@ -671,41 +681,53 @@ __syncthreads();
 #define ALIGNED 4
 // kernels/product.cu
 
-// Kernel 22: sum_columns
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 256
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 1024
-#define SUMMED1_STRIDE 256
-#define WIDTH 4
-#define PARTS 16
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+// Kernel 22: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum0[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 256) {
+        for (int row = part * 8 + y; row < 1024; row += 128) {
+            i64 i = (i64)row * 256 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 256) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.part0, (i64)part * 256 + column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
-// Kernel 23: sum_parts
+// Kernel 23: finish_columns
 #define T float
 #define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 256
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 1024
-#define SUMMED1_STRIDE 256
-#define WIDTH 4
 #define PARTS 16
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+#define COLUMNS 256
+// kernels/finish.cu
 
 // Kernel 24: loop
 // words.cuh
@@ -824,7 +846,6 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ADDEND float
 #define HAS_ADDEND 1
 #define HAS_COPY 0
-#define HAS_TOTAL 1
 #define STAGES 2
 // kernels/norm.cu
 
@@ -845,7 +866,6 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ADDEND float
 #define HAS_ADDEND 1
 #define HAS_COPY 0
-#define HAS_TOTAL 1
 #define STAGES 2
 // kernels/norm.cu
 
@@ -959,103 +979,96 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ALIGNED 4
 // kernels/product.cu
 
-// Kernel 35: sum_columns
+// Kernel 35: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum0[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 768) {
+        for (int row = part * 8 + y; row < 1024; row += 128) {
+            i64 i = (i64)row * 768 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 768) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.part0, (i64)part * 768 + column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
+
+// Kernel 36: finish_columns
 #define T float
 #define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 768
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 1024
-#define SUMMED1_STRIDE 768
-#define WIDTH 4
 #define PARTS 16
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+#define COLUMNS 768
+// kernels/finish.cu
 
-// Kernel 36: sum_parts
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 768
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 1024
-#define SUMMED1_STRIDE 768
-#define WIDTH 4
-#define PARTS 16
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+// Kernel 37: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum0[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 32768) {
+        for (int row = part * 8 + y; row < 8; row += 8) {
+            i64 i = (i64)row * 32768 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 32768) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.y0, column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
-// Kernel 37: norm_gradient
-#define T float
-#define COMPUTE float
-#define STAT float
-#define RESULT float
-#define SLOPE float
-#define ROWS 1024
-#define COLS 256
-#define EPSILON 0
-#define CENTERED 1
-#define HAS_WEIGHT 1
-#define HAS_BIAS 1
-#define ALIGN 16
-#define PARTS 128
-#define ADDEND float
-#define HAS_ADDEND 1
-#define HAS_COPY 0
-#define HAS_TOTAL 0
-#define STAGES 2
-// kernels/norm.cu
-
-// Kernel 38: norm_gradient_sum
-#define T float
-#define COMPUTE float
-#define STAT float
-#define RESULT float
-#define SLOPE float
-#define ROWS 1024
-#define COLS 256
-#define EPSILON 0
-#define CENTERED 1
-#define HAS_WEIGHT 1
-#define HAS_BIAS 1
-#define ALIGN 16
-#define PARTS 128
-#define ADDEND float
-#define HAS_ADDEND 1
-#define HAS_COPY 0
-#define HAS_TOTAL 0
-#define STAGES 2
-// kernels/norm.cu
-
-// Kernel 39: sum_columns
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 32768
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 8
-#define SUMMED1_STRIDE 32768
-#define WIDTH 4
-#define PARTS 1
-#define LANES 1
-#define COLUMNS 256
-// kernels/sum.cu
-
-// Kernel 40: scatter_begin
+// Kernel 38: scatter_begin
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -1070,7 +1083,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 41: scatter_sum
+// Kernel 39: scatter_sum
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -1085,7 +1098,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 42: scatter_pieces
+// Kernel 40: scatter_pieces
 #define T float
 #define COMPUTE float
 #define OUTER 1
@@ -1100,7 +1113,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define PIECE 8
 // kernels/index.cu
 
-// Kernel 43: loop
+// Kernel 41: loop
 #define COUNT 1
 // words.cuh
 DEVICE double f0(double x, double y) { return (x + y); } // add
@@ -1174,7 +1187,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 44: loop
+// Kernel 42: loop
 #define COUNT 42
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
@@ -1248,7 +1261,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
     run(loops.each[number], block, 0);
 }
 
-// Kernel 45: loop
+// Kernel 43: loop
 #define COUNT 11
 // words.cuh
 DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine

@@ -60,18 +60,20 @@
 // 62: product [1, 1024, 96, 256] of bf16
 // 63: product [1, 96, 1024, 256] of bf16
 // 64: kernel 13, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 36864 bytes shared, 9 words
-// 64: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 64: kernel 14, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
 // 65: kernel 7, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 4 words
 // 66: product [1, 1024, 256, 1024] of bf16
 // 67: product [1, 256, 1024, 1024] of bf16
-// 68: kernel 15, sum_columns, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 68: kernel 16, sum_parts, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 68: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 68: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 69: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
 // 69: kernel 18, finish_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 70: product [1, 1024, 1024, 256] of bf16
 // 71: product [1, 1024, 1024, 256] of bf16
 // 72: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 72: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 72: kernel 20, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 73: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 73: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 74: product [1, 1024, 256, 256] of bf16
 // 75: product [1, 256, 1024, 256] of bf16
 // 76: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -81,7 +83,9 @@
 // 78: product [1, 1024, 768, 256] of bf16
 // 79: product [1, 768, 1024, 256] of bf16
 // 80: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 80: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 80: kernel 20, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 81: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 81: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 82: product [1, 1024, 256, 1024] of bf16
 // 83: product [1, 256, 1024, 1024] of bf16
 // 84: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
@@ -89,7 +93,9 @@
 // 85: product [1, 1024, 1024, 256] of bf16
 // 86: product [1, 1024, 1024, 256] of bf16
 // 87: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 87: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 87: kernel 20, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 88: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 88: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 89: product [1, 1024, 256, 256] of bf16
 // 90: product [1, 256, 1024, 256] of bf16
 // 91: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -99,7 +105,9 @@
 // 93: product [1, 1024, 768, 256] of bf16
 // 94: product [1, 768, 1024, 256] of bf16
 // 95: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 95: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 95: kernel 20, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 96: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 96: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 97: product [1, 1024, 256, 1024] of bf16
 // 98: product [1, 256, 1024, 1024] of bf16
 // 99: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
@@ -107,7 +115,9 @@
 // 100: product [1, 1024, 1024, 256] of bf16
 // 101: product [1, 1024, 1024, 256] of bf16
 // 102: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 102: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 102: kernel 20, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 103: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 103: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 104: product [1, 1024, 256, 256] of bf16
 // 105: product [1, 256, 1024, 256] of bf16
 // 106: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -117,7 +127,9 @@
 // 108: product [1, 1024, 768, 256] of bf16
 // 109: product [1, 768, 1024, 256] of bf16
 // 110: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 110: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 110: kernel 20, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 111: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 111: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 112: product [1, 1024, 256, 1024] of bf16
 // 113: product [1, 256, 1024, 1024] of bf16
 // 114: kernel 17, loop, 4 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 7 words
@@ -125,7 +137,9 @@
 // 115: product [1, 1024, 1024, 256] of bf16
 // 116: product [1, 1024, 1024, 256] of bf16
 // 117: kernel 19, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 117: kernel 20, norm_gradient_sum, 8 x 3 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
+// 117: kernel 20, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 118: kernel 15, loop, 2 x 16 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 118: kernel 16, finish_columns, 8 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 119: product [1, 1024, 256, 256] of bf16
 // 120: product [1, 256, 1024, 256] of bf16
 // 121: kernel 21, attention_backward_queries, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 65536 bytes shared, 8 words
@@ -135,8 +149,8 @@
 // 123: product [1, 1024, 768, 256] of bf16
 // 124: product [1, 768, 1024, 256] of bf16
 // 125: kernel 25, norm_gradient, 128 x 1 x 1 blocks of 256 x 1 x 1 threads, 40960 bytes shared, 9 words
-// 125: kernel 26, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
-// 127: kernel 27, sum_columns, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 125: kernel 26, norm_gradient_sum, 8 x 2 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 3 words
+// 127: kernel 27, loop, 256 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 128: kernel 28, scatter_begin, 7 x 1 x 1 blocks of 1024 x 1 x 1 threads, 0 bytes shared, 4 words
 // 128: kernel 29, scatter_sum, 128 x 1 x 1 blocks of 64 x 1 x 1 threads, 0 bytes shared, 5 words
 // 128: kernel 30, scatter_pieces, 32 x 2 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
@@ -214,7 +228,6 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define ADDEND float
 #define HAS_ADDEND 0
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 3
 // kernels/norm.cu
 
@@ -295,7 +308,6 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 #define ADDEND bf16
 #define HAS_ADDEND 1
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 2
 // kernels/norm.cu
 
@@ -536,7 +548,6 @@ __syncthreads();
 #define ADDEND float
 #define HAS_ADDEND 0
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 3
 // kernels/norm.cu
 
@@ -557,45 +568,56 @@ __syncthreads();
 #define ADDEND float
 #define HAS_ADDEND 0
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 3
 // kernels/norm.cu
 
-// Kernel 15: sum_columns
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 256
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 1024
-#define SUMMED1_STRIDE 256
-#define WIDTH 4
-#define PARTS 16
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+// Kernel 15: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum0[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 256) {
+        for (int row = part * 8 + y; row < 1024; row += 128) {
+            i64 i = (i64)row * 256 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 256) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.part0, (i64)part * 256 + column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
-// Kernel 16: sum_parts
+// Kernel 16: finish_columns
 #define T float
 #define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 256
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 1024
-#define SUMMED1_STRIDE 256
-#define WIDTH 4
 #define PARTS 16
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+#define COLUMNS 256
+// kernels/finish.cu
 
 // Kernel 17: loop
 // words.cuh
@@ -674,7 +696,6 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ADDEND float
 #define HAS_ADDEND 1
 #define HAS_COPY 1
-#define HAS_TOTAL 1
 #define STAGES 2
 // kernels/norm.cu
 
@@ -695,7 +716,6 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ADDEND float
 #define HAS_ADDEND 1
 #define HAS_COPY 1
-#define HAS_TOTAL 1
 #define STAGES 2
 // kernels/norm.cu
 
@@ -818,7 +838,6 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ADDEND float
 #define HAS_ADDEND 1
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 2
 // kernels/norm.cu
 
@@ -839,27 +858,49 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 #define ADDEND float
 #define HAS_ADDEND 1
 #define HAS_COPY 0
-#define HAS_TOTAL 0
 #define STAGES 2
 // kernels/norm.cu
 
-// Kernel 27: sum_columns
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 32768
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 8
-#define SUMMED1_STRIDE 32768
-#define WIDTH 4
-#define PARTS 1
-#define LANES 1
-#define COLUMNS 256
-// kernels/sum.cu
+// Kernel 27: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum0[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 32768) {
+        for (int row = part * 8 + y; row < 8; row += 8) {
+            i64 i = (i64)row * 32768 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 32768) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.y0, column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
 // Kernel 28: scatter_begin
 #define T float

@@ -11,12 +11,12 @@
 // 7: kernel 9, cross_entropy_gradient, 8 x 1 x 1 blocks of 128 x 1 x 1 threads, 0 bytes shared, 6 words
 // 8: kernel 10, product, 8 x 1 x 1 blocks of 32 x 1 x 1 threads, 2384 bytes shared, 3 words
 // 9: kernel 11, product, 16 x 1 x 1 blocks of 32 x 1 x 1 threads, 3088 bytes shared, 3 words
-// 10: kernel 12, sum_columns, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
+// 10: kernel 12, loop, 1 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
 // 11: kernel 13, scan, 32 x 1 x 1 blocks of 256 x 1 x 1 threads, 1024 bytes shared, 2 words
 // 12: kernel 14, product, 256 x 1 x 1 blocks of 128 x 1 x 1 threads, 33808 bytes shared, 3 words
 // 13: kernel 15, product, 128 x 1 x 1 blocks of 128 x 1 x 1 threads, 36880 bytes shared, 3 words
-// 14: kernel 16, sum_columns, 1 x 64 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 3 words
-// 14: kernel 17, sum_parts, 4 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
+// 14: kernel 16, loop, 1 x 64 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 5 words
+// 14: kernel 17, finish_columns, 4 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 2 words
 // 15: kernel 18, loop, 28 x 1 x 1 blocks of 256 x 1 x 1 threads, 0 bytes shared, 25 words
 
 // Kernel 0: product
@@ -359,23 +359,46 @@ __syncthreads();
 #define ALIGNED 4
 // kernels/product.cu
 
-// Kernel 12: sum_columns
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 10
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 32
-#define SUMMED1_STRIDE 10
-#define WIDTH 2
-#define PARTS 1
-#define LANES 1
-#define COLUMNS 8
-// kernels/sum.cu
+// Kernel 12: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 16, y = threadIdx.x / 16;
+    float sum0[1] = {};
+    const int column = (tile * 16 + x) * 1;
+    if (column < 10) {
+        for (int row = part * 16 + y; row < 32; row += 16) {
+            i64 i = (i64)row * 10 + column;
+            const int left = 1;
+            const int n = i;
+            float g0[1];
+            load<1>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 1; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[16][16];
+        for (int k = 0; k < 1; k++) sums[y][x * 1 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 10) for (int k = 0; k < 1; k++) {
+            float all = 0;
+            for (int other = 0; other < 16; other++) all += sums[other][x * 1 + k];
+            put(at.y0, column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
 // Kernel 13: scan
 // words.cuh
@@ -498,41 +521,53 @@ for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)y0)[i] = ((u32 *)(memory + 
 #define ALIGNED 4
 // kernels/product.cu
 
-// Kernel 16: sum_columns
-#define T float
-#define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 128
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 4096
-#define SUMMED1_STRIDE 128
-#define WIDTH 4
-#define PARTS 64
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+// Kernel 16: loop
+// words.cuh
+struct Loop {
+    const float *x0;
+    float *y0;
+    float *part0;
+    i64 elements;
+    i64 blocks;
+};
+DEVICE void run(const Loop &at, int tile, int part) {
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+    float sum0[4] = {};
+    const int column = (tile * 32 + x) * 4;
+    if (column < 128) {
+        for (int row = part * 8 + y; row < 4096; row += 512) {
+            i64 i = (i64)row * 128 + column;
+            const int left = 4;
+            const int n = i;
+            float g0[4];
+            load<4>(g0, at.x0 + ((n)), left);
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float v0 = g0[k];
+                sum0[k] += v0;
+            }
+        }
+    }
+     {
+        __shared__ float sums[8][128];
+        for (int k = 0; k < 4; k++) sums[y][x * 4 + k] = sum0[k];
+        __syncthreads();
+        if (y == 0 && column < 128) for (int k = 0; k < 4; k++) {
+            float all = 0;
+            for (int other = 0; other < 8; other++) all += sums[other][x * 4 + k];
+            put(at.part0, (i64)part * 128 + column + k, all);
+        }
+        __syncthreads();
+    }
+}
+KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx.y); }
 
-// Kernel 17: sum_parts
+// Kernel 17: finish_columns
 #define T float
 #define ACC float
-#define OUT float
-#define KEPT0 1
-#define KEPT0_STRIDE 0
-#define KEPT1 128
-#define KEPT1_STRIDE 1
-#define SUMMED0 1
-#define SUMMED0_STRIDE 0
-#define SUMMED1 4096
-#define SUMMED1_STRIDE 128
-#define WIDTH 4
 #define PARTS 64
-#define LANES 1
-#define COLUMNS 32
-// kernels/sum.cu
+#define COLUMNS 128
+// kernels/finish.cu
 
 // Kernel 18: loop
 #define COUNT 5

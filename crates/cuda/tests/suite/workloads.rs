@@ -67,3 +67,24 @@ fn products_of_16_bits() {
 fn convolutions_of_tf32() {
     compare_at("cnn", Precision::Tf32, 5e-3);
 }
+
+#[test]
+fn steps_within_a_budget_give_the_same_bits() {
+    for precision in [Precision::Strict, Precision::Bf16] {
+        let start = |within: Option<usize>| {
+            let workload = named("gpt", Size::Small).expect("it is listed");
+            workload.placed(within, Arc::new(Emulator("budget")), Device::Cpu, precision)
+        };
+        let mut free = start(None);
+        let expected: Vec<(f64, f64)> = (0..2).map(|_| free.measured_step()).collect();
+        // The least that is possible, and more.
+        let error = catch(|| start(Some(1)).measured_step()).unwrap_err();
+        let ErrorKind::Budget { needed, .. } = *error.kind() else { panic!("{error}") };
+        for share in [1.0, 1.1, 1.3] {
+            let budget = (needed as f64 * share) as usize;
+            let mut bounded = start(Some(budget));
+            let found: Vec<(f64, f64)> = (0..2).map(|_| bounded.measured_step()).collect();
+            assert_eq!(found, expected, "{precision:?} within {budget} bytes");
+        }
+    }
+}
