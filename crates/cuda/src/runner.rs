@@ -49,8 +49,6 @@ impl CudaRunner {
         let start = Instant::now();
         let sequence = Sequence::new(gpu, launches)?;
         let compile_time = start.elapsed();
-        // Operands of products that were measured are needed no more.
-        gpu.trim();
         let upload = |tensor: &Tensor| {
             let bytes = tensor.row_major_bytes();
             let block = gpu.allocate(bytes.len())?;
@@ -175,14 +173,17 @@ impl Runner for CudaRunner {
         addresses.extend(outputs.map(|output| self.block(output).expect("outputs were prepared").address()));
         debug_assert_eq!(addresses.len(), self.more);
         addresses.extend(nested.iter().map(Block::address));
-        let known = stages.iter().position(|(known, _)| known == addresses).unwrap_or_else(|| {
-            if stages.len() == MOST_SETS {
-                stages.remove(0);
+        // The set that was used last stands last.
+        match stages.iter().position(|(known, _)| known == addresses) {
+            Some(place) => stages[place..].rotate_left(1),
+            None => {
+                if stages.len() == MOST_SETS {
+                    stages.remove(0);
+                }
+                stages.push((addresses.clone(), self.sequence.stages()));
             }
-            stages.push((addresses.clone(), self.sequence.stages()));
-            stages.len() - 1
-        });
-        let stages = &mut stages[known].1;
+        }
+        let (_, stages) = stages.last_mut().expect("there is one");
         match self.is_watched.load(Ordering::Relaxed) {
             true => self.run_watched(addresses, stages, times),
             false => self.sequence.run(&self.gpu, addresses, stages),

@@ -64,7 +64,9 @@ impl Positions {
 
     /// An error for more rows than sorted positions can name.
     fn expect_rows(&self) -> Result<(), Error> {
-        match self.by_rows() && (self.outer * self.n).max(self.count()) >= u32::MAX as usize {
+        // Places of sorted positions have 32 bits, and a block of partial sums has 128 of at most 65535 columns.
+        let is_large = (self.outer * self.n).max(self.count()) >= 1 << 31 || self.inner.div_ceil(128) > 65535;
+        match self.by_rows() && is_large {
             true => Err(missing(format!("{} rows at positions have no kernel for this device", self.outer * self.n))),
             false => Ok(()),
         }

@@ -34,6 +34,9 @@ pub fn matmul(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     product(lowering, &call.writes[0], lead.iter().product(), [*rows, *inner, cols], a, b, None)
 }
 
+/// The most products of a batch in one launch; a multiple of 8.
+const MOST_TOGETHER: usize = 32768;
+
 fn product(
     lowering: &mut Lowering,
     (c, spec): &(Span, Spec),
@@ -49,6 +52,22 @@ fn product(
     }
     if spec.bytes() == 0 {
         return Ok(());
+    }
+    if batch > MOST_TOGETHER {
+        // The parts begin at multiples of 16 bytes, as the whole does.
+        let size = dtype.size();
+        let part = |whole: Matrix, first: usize| {
+            let start = first * whole.batch * size;
+            Matrix {
+                span: Span { start: whole.span.start + start, length: whole.span.length - start, ..whole.span },
+                ..whole
+            }
+        };
+        return (0..batch).step_by(MOST_TOGETHER).try_for_each(|first| {
+            let (count, start) = (MOST_TOGETHER.min(batch - first), first * rows * cols * size);
+            let to = Span { start: c.start + start, length: count * rows * cols * size, ..*c };
+            product(lowering, &(to, spec.clone()), count, [rows, inner, cols], part(a, first), part(b, first), bias)
+        });
     }
     let (c, workspace) = (lowering.at(*c), Span::default());
     if inner == 0 {

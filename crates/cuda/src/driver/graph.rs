@@ -23,20 +23,23 @@ impl Graph {
         let stream =
             driver::stream::create(driver::stream::StreamKind::NonBlocking).map_err(driver_error("a stream"))?;
         // SAFETY: the stream is new, and ends below.
-        unsafe { driver::stream::begin_capture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) }
-            .map_err(driver_error("recording"))?;
-        let result = work(&Stream { gpu, stream });
-        // SAFETY: recording began above; the stream is used no more.
-        let graph = unsafe {
-            let graph = driver::stream::end_capture(stream).map_err(driver_error("recording"));
-            let _ = driver::stream::destroy(stream);
-            result.and(graph)?
-        };
-        let mut executable = std::ptr::null_mut();
-        // SAFETY: the graph is valid, and its executable form is owned below.
-        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 0) };
+        let recorded = unsafe { driver::stream::begin_capture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) }
+            .map_err(driver_error("recording"))
+            .and_then(|()| {
+                let result = work(&Stream { gpu, stream });
+                // SAFETY: recording began above.
+                let graph = unsafe { driver::stream::end_capture(stream) }.map_err(driver_error("recording"))?;
+                // From here on the graph is dropped with what owns it.
+                let graph = Graph { gpu: gpu.clone(), graph, executable: std::ptr::null_mut() };
+                result.map(|()| graph)
+            });
+        // SAFETY: the stream is used no more.
+        let _ = unsafe { driver::stream::destroy(stream) };
+        let mut recorded = recorded?;
+        // SAFETY: the graph is valid, and owns its executable form.
+        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut recorded.executable, recorded.graph, 0) };
         made.result().map_err(driver_error("a graph"))?;
-        Ok(Graph { gpu: gpu.clone(), graph, executable })
+        Ok(recorded)
     }
 
     /// Runs it, behind the work that was begun before.
@@ -51,7 +54,9 @@ impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: both are valid and used no more; the driver keeps a running one until it ends.
         unsafe {
-            let _ = driver::graph::exec_destroy(self.executable);
+            if !self.executable.is_null() {
+                let _ = driver::graph::exec_destroy(self.executable);
+            }
             let _ = driver::graph::destroy(self.graph);
         }
     }

@@ -100,8 +100,8 @@ impl Gpu {
         };
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-        if major < 8 {
-            let message = format!("GPU {number} has compute capability {major}.{minor}, and 8.0 is needed");
+        if major < 9 {
+            let message = format!("GPU {number} has compute capability {major}.{minor}, and 9.0 is needed");
             return Err(Error::new(ErrorKind::Device, "cuda", message).help("run on Device::Cpu"));
         }
         // SAFETY: `device` is valid; its primary context is kept until the process ends.

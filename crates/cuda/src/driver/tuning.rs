@@ -22,6 +22,9 @@ const GAIN: f32 = 0.99;
 const PLACES: usize = 8;
 const PLACE: usize = 1 << 18;
 
+/// Counts changes of how algorithms are chosen, so that choices on disk are not older.
+const FORMAT: usize = 2;
+
 /// An algorithm, and the bytes of workspace that it uses.
 pub type Algorithm = (sys::cublasLtMatmulAlgo_t, usize);
 
@@ -37,8 +40,9 @@ fn key(gpu: &Gpu, product: &Product) -> String {
     let laid = |matrix: Matrix| (matrix.is_transposed, matrix.leading, matrix.batch, matrix.span.start % 256);
     // SAFETY: asks for a number.
     let version = unsafe { sys::cublasLtGetVersion() };
-    let product = (dtype, batch, rows, cols, inner, laid(a), laid(b), product.c.start % 256, bias.is_some(), rounding);
-    format!("{version} {} {product:?}", gpu.name)
+    let (aligned, workspace) = (product.c.start % 256, product.workspace.length);
+    let product = (dtype, batch, rows, cols, inner, laid(a), laid(b), aligned, bias.is_some(), rounding);
+    format!("{FORMAT} {version} {} {product:?} {workspace}", gpu.name)
 }
 
 /// The algorithm of a product among the proposals.
@@ -56,12 +60,21 @@ pub fn choose(
     }
     let file = cache(&key, "product");
     let kept = file.as_ref().and_then(|file| parse(&std::fs::read_to_string(file).ok()?));
-    let algorithm = match kept.and_then(|(algorithm, _)| prepared.check(handle, algorithm)) {
+    let checked = kept.and_then(|(algorithm, _)| prepared.check(handle, algorithm));
+    let algorithm = match checked.filter(|(_, bytes)| *bytes <= product.workspace.length) {
         Some(algorithm) => algorithm,
+        // Without room for a measurement the first proposal runs.
         None => {
-            let fastest = measure(gpu, product, prepared, proposals)?;
-            keep(file.as_deref(), print(&fastest).as_bytes());
-            fastest
+            let measured = measure(gpu, product, prepared, proposals);
+            // The operands are needed no more.
+            gpu.trim();
+            match measured {
+                Ok(fastest) => {
+                    keep(file.as_deref(), print(&fastest).as_bytes());
+                    fastest
+                }
+                Err(_) => proposals[0],
+            }
         }
     };
     lock(&gpu.chosen).insert(key, algorithm);
@@ -112,7 +125,7 @@ fn measure(
         }
     }
     if equal.len() < 2 {
-        return Ok(proposals[0]);
+        return Ok(equal.first().copied().unwrap_or(proposals[0]));
     }
     let timer = Timer::new(gpu, ROUNDS * equal.len() + 1)?;
     gpu.run(|stream| {
@@ -146,31 +159,35 @@ fn sample(result: &Block, length: usize) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Numbers between 1/2 and 1 of either sign, the same in every run.
+/// The bytes of the pattern that fills operands: a prime number of elements, so that rows differ.
+const PATTERN: usize = 131_071;
+
+/// Numbers of either sign between 2^-12 and 2^4, the same in every run. Their products need more digits than sums have, so that every other
+/// order of a sum shows.
 fn filled(gpu: &Arc<Gpu>, dtype: DType, length: usize, seed: u64) -> Result<Block, Error> {
     let mut state = seed;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state >> 11
+        state >> 32
     };
-    let pattern: Vec<u8> = (0..PLACE / dtype.size())
+    let pattern: Vec<u8> = (0..PATTERN)
         .flat_map(|_| {
-            let bits = random();
-            let sign = bits & 1;
-            // Sign, exponent of 1/2, and a random mantissa, for each format.
+            let (sign, power, mantissa) = (random() >> 31, random() >> 28, random());
+            // The bits of the sign, of the exponent from 2^-12 on, and of the mantissa, for each format.
             let word = match dtype {
-                DType::F64 => sign << 63 | 0x3fe << 52 | bits >> 1,
-                DType::BF16 => sign << 15 | 0x7e << 7 | bits >> 1 & 0x7f,
-                DType::F16 => sign << 15 | 0xe << 10 | bits >> 1 & 0x3ff,
-                _ => sign << 31 | 0x7e << 23 | bits >> 1 & 0x7f_ffff,
+                DType::F64 => sign << 63 | (1011 + power) << 52 | mantissa << 20,
+                DType::BF16 => sign << 15 | (115 + power) << 7 | mantissa >> 25,
+                DType::F16 => sign << 15 | (3 + power) << 10 | mantissa >> 22,
+                _ => sign << 31 | (115 + power) << 23 | mantissa >> 9,
             };
             word.to_ne_bytes().into_iter().take(dtype.size())
         })
         .collect();
     let block = gpu.allocate(length)?;
-    block.write(&pattern[..PLACE.min(length)])?;
+    let first = pattern.len().min(length);
+    block.write(&pattern[..first])?;
     gpu.run(|stream| {
-        let mut done = PLACE.min(length);
+        let mut done = first;
         while done < length {
             let next = done.min(length - done);
             stream.copy(block.address(), block.address() + done as u64, next)?;

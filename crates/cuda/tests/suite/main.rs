@@ -1,5 +1,6 @@
 //! Tests of the kernels without a GPU.
 
+mod absorbed;
 mod axes;
 #[cfg(feature = "compiled")]
 mod compiled;
