@@ -47,7 +47,9 @@ pub fn sum(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
     let (read, (to, spec)) = (&call.reads[0], &call.writes[0]);
     let axes = call.attrs.sizes("axes");
     let mut groups = merged(&read.spec.shape, &|axis| axes.contains(&axis));
-    if let ([(true, rows, _), (false, cols, _)], true) = (&groups[..], is_whole(read) && spec.dtype.is_float()) {
+    if let ([(true, rows, _), (false, cols, _)], true) =
+        (&groups[..], is_whole(read) && read.spec.bytes() > 0 && spec.dtype.is_float())
+    {
         return lowering.loops(&[&rows_added(*rows, *cols, (read.span, spec.dtype), *to)]);
     }
     let from = if pair(&groups, false).is_some() && pair(&groups, true).is_some() {

@@ -74,6 +74,7 @@ pub fn is_small(step: &Placed) -> bool {
         Placed::Call { op, reads, then: None, .. } if matches!(op.name(), "matmul" | "linear") => {
             let product = |read: &Read| read.spec.shape.elements();
             reads[0].spec.shape.rank() == 2
+                && reads.iter().all(|read| read.spec.bytes() > 0)
                 && product(&reads[0]) * product(&reads[1]) / reads[0].spec.shape[1].max(1) <= MOST_PRODUCTS
         }
         _ => false,
