@@ -7,9 +7,11 @@ use wengert::backend::{Backend, Plan, Runner, Target};
 use wengert::prelude::*;
 use wengert_bench::workloads::{Size, all, named};
 use wengert_cuda::calls::TEXTS;
-use wengert_cuda::launch::{Launches, Work};
+use wengert_cuda::launch::{Launches, Word, Work};
 use wengert_cuda::lower::lower;
+use wengert_cuda::product::Product;
 use wengert_cuda::source::WORDS;
+use wengert_kernels::memory::Span;
 
 /// Keeps the launches of a plan, and does not run it.
 struct Recorder(Arc<Mutex<Option<Launches>>>);
@@ -73,5 +75,46 @@ fn kernels_of_the_workloads() {
         }
         let known = std::fs::read_to_string(&file).unwrap_or_default();
         assert!(known == text, "{} differs; WENGERT_BLESS=1 writes it anew", file.display());
+    }
+}
+
+/// The spans that a launch names.
+fn spans(launches: &Launches, work: &Work) -> Vec<Span> {
+    match work {
+        Work::Kernel { arguments, .. } => {
+            let words = arguments.iter().flatten();
+            words.filter_map(|word| if let Word::Address(span) = word { Some(*span) } else { None }).collect()
+        }
+        Work::Product(number) => {
+            let Product { a, b, c, bias, workspace, .. } = &launches.products[*number];
+            [a.span, b.span, *c, *workspace].into_iter().chain(*bias).collect()
+        }
+        Work::Copy { from, to } => vec![*from, *to],
+        Work::Control(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn launches_come_in_order_and_stay_in_their_memory() {
+    for workload in all(Size::Full) {
+        let (name, kept) = (workload.name, Arc::new(Mutex::new(None)));
+        let mut steps = workload.placed(None, Arc::new(Recorder(kept.clone())), Device::Cpu, Precision::Strict);
+        catch(|| steps.step()).unwrap_err();
+        let launches = kept.lock().unwrap().take().expect("a plan was made");
+        assert!(launches.list.is_sorted_by_key(|launch| launch.step), "{name}: steps in order");
+        for launch in &launches.list {
+            for span in spans(&launches, &launch.work).into_iter().filter(|span| span.region == 0) {
+                assert!(span.start + span.length <= launches.arena, "{name}: {span:?} of {} bytes", launches.arena);
+            }
+            match &launch.work {
+                Work::Product(number) => {
+                    let Product { a, b, c, bias, workspace, .. } = &launches.products[*number];
+                    let others = [a.span, b.span, *workspace].into_iter().chain(*bias);
+                    assert!(others.into_iter().all(|other| !other.overlaps(c)), "{name}: a product over its operands");
+                }
+                Work::Copy { from, to } => assert!(!from.overlaps(to), "{name}: a copy over itself"),
+                _ => {}
+            }
+        }
     }
 }

@@ -151,7 +151,8 @@ impl<'p> Division<'p> {
         (all, inputs)
     }
 
-    /// The programs of all turns. An output updates its input in place if the device computes it, and nothing else needs the two.
+    /// The programs of all turns. An output updates its input in place if the device computes it, nothing else needs the two, and no
+    /// operation on the host comes later: that may fail, and a failing call leaves states as they were.
     fn segments(&self, turns: Vec<Turn>, updates: &[Option<usize>]) -> Vec<Segment> {
         let program = self.program;
         let gathered: Vec<_> = turns.iter().map(|turn| self.gathered(turn)).collect();
@@ -160,6 +161,7 @@ impl<'p> Division<'p> {
         for (number, (_, inputs)) in gathered.iter().enumerate() {
             inputs.iter().for_each(|var| last[var.index()] = Some(number));
         }
+        let last_on_host = turns.iter().rposition(|turn| turn.on_host);
         let returned = |var: Var| program.outputs().iter().filter(|output| **output == var).count();
         let updated = |number: usize, var: Var| {
             let place = program.outputs().iter().position(|output| *output == var)?;
@@ -180,7 +182,7 @@ impl<'p> Division<'p> {
             let is_needed = |var: &Var| last[var.index()].is_some_and(|last| last > number) || returned(*var) > 0;
             let outputs: Vec<Var> = made.filter(is_needed).collect();
             let update = |var: &Var| {
-                let old = updated(number, *var).filter(|_| !on_host)?;
+                let old = updated(number, *var).filter(|_| last_on_host.is_none_or(|last| last < number))?;
                 Some(inputs.iter().position(|input| *input == old).unwrap_or_else(|| {
                     inputs.push(old);
                     inputs.len() - 1

@@ -224,3 +224,26 @@ fn a_budget_holds_for_every_part() {
     let error = catch(|| compile(grad(f)).on(picky()).with_host_fallback().within(100).call(&x)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Budget { .. }));
 }
+
+#[test]
+fn a_failing_call_leaves_the_state_as_it_was() {
+    const STRICT: Device = Device::Cuda(502);
+    static MACHINE: Shelf = Shelf::without(STRICT, &["cholesky"]);
+    enter(&MACHINE);
+    let step = compile_step(|(w, v): &mut (Tensor, Tensor), x: &Tensor| {
+        *w += 1.0;
+        let root = x.cholesky();
+        *v += root.sum();
+        root.sum()
+    });
+    let step = step.on(STRICT.backend().unwrap()).with_host_fallback();
+    let (good, bad) = (Tensor::eye(2), Tensor::eye(2) * -1.0);
+    let mut state = (Tensor::zeros([2]), Tensor::from(0.0));
+    step.call(&mut state, &good);
+    for _ in 0..2 {
+        assert!(catch(|| step.call(&mut state, &bad)).is_err());
+        assert_eq!((state.0.to_vec::<f64>(), state.1.item()), (vec![1.0, 1.0], 2.0));
+    }
+    step.call(&mut state, &good);
+    assert_eq!((state.0.to_vec::<f64>(), state.1.item()), (vec![2.0, 2.0], 4.0));
+}
