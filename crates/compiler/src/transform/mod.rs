@@ -205,7 +205,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
-        self.cache.planning.options.budget = Some(bytes);
+        self.cache.plan(|planning| planning.options.budget = Some(bytes));
         self
     }
 
@@ -221,7 +221,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
-        self.cache.planning.options.precision = precision;
+        self.cache.plan(|planning| planning.options.precision = precision);
         self
     }
 
@@ -239,7 +239,8 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn on(mut self, place: impl Place) -> Self {
         let line = location::resolve(Line::caller());
-        self.cache.planning.backend = place.backend().map_err(|error| error.at(line)).or_raise();
+        let backend = place.backend().map_err(|error| error.at(line)).or_raise();
+        self.cache.plan(|planning| planning.backend = backend);
         self
     }
 
@@ -257,7 +258,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[must_use]
     pub fn with_host_fallback(mut self) -> Self {
-        self.cache.planning.options.falls_back = true;
+        self.cache.plan(|planning| planning.options.falls_back = true);
         self
     }
 

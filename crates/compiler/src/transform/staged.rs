@@ -421,6 +421,12 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
         lock(&self.staged).len()
     }
 
+    /// Changes how programs are planned; those that were planned before are dropped.
+    pub fn plan(&mut self, change: impl FnOnce(&mut Planning)) {
+        change(&mut self.planning);
+        lock(&self.staged).clear();
+    }
+
     /// A summary of every signature, most recently used first.
     pub fn inspect(&self) -> Vec<SignatureSummary> {
         lock(&self.staged).iter().map(|staged| staged.inspect()).collect()

@@ -124,14 +124,14 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// Limits the memory of a call to this many bytes, including the state, like [`Compiled::within`](super::Compiled::within).
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
-        self.cache.planning.options.budget = Some(bytes);
+        self.cache.plan(|planning| planning.options.budget = Some(bytes));
         self
     }
 
     /// How many digits products and attention keep, like [`Compiled::precision`](super::Compiled::precision); parameters keep theirs.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
-        self.cache.planning.options.precision = precision;
+        self.cache.plan(|planning| planning.options.precision = precision);
         self
     }
 
@@ -140,7 +140,8 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     #[track_caller]
     pub fn on(mut self, place: impl Place) -> Self {
         let line = location::resolve(Line::caller());
-        self.cache.planning.backend = place.backend().map_err(|error| error.at(line)).or_raise();
+        let backend = place.backend().map_err(|error| error.at(line)).or_raise();
+        self.cache.plan(|planning| planning.backend = backend);
         self
     }
 
@@ -157,7 +158,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// ```
     #[must_use]
     pub fn with_host_fallback(mut self) -> Self {
-        self.cache.planning.options.falls_back = true;
+        self.cache.plan(|planning| planning.options.falls_back = true);
         self
     }
 

@@ -135,11 +135,24 @@ pub trait Destination {
 
 impl Destination for Device {
     fn bring(self, tensor: &Tensor) -> Result<Tensor, Error> {
+        match tensor.innermost_device() {
+            // A tensor that is there already stays what it is, gradient included.
+            Some(device) if device == self => return Ok(tensor.clone()),
+            Some(_) if tensor.link.is_some() || matches!(tensor.value, Value::Tracer(_)) => {
+                let message = format!("a copy on {self} would have no gradient");
+                let help = "copy the tensor before it is differentiated, or detach() it first";
+                return Err(Error::new(ErrorKind::Device, "to", message).help(help));
+            }
+            Some(_) => {}
+            None => {
+                let help = "leave it out: on(..) names the device of the whole function";
+                return Err(Error::new(ErrorKind::Device, "to", "a tensor inside compile has no device yet").help(help));
+            }
+        }
         let value = tensor.numbers("to")?;
         let own = Tensor::from(value.clone());
         match (value, self) {
             (Value::Device(remote), Device::Cpu) => remote.try_host().cloned(),
-            (_, device) if own.device() == device => Ok(own),
             (_, device) => {
                 let machine = machine(device)?;
                 let (spec, laid) = (own.spec(), own.hosted()?.contiguous());
@@ -179,13 +192,14 @@ impl Tensor {
         }
     }
 
-    /// The same numbers in the memory of a device: a copy, unless they are there already, without a gradient. Or in another dtype, as
-    /// [`cast`](Tensor::cast) gives them.
+    /// The same numbers in the memory of a device: a copy, unless they are there already. A copy has no gradient, so a tensor that is
+    /// differentiated has to be there, or is an error. Or in another dtype, as [`cast`](Tensor::cast) gives them.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let x = Tensor::from([1.0, 2.0]);
     /// assert_eq!((x.to(Device::Cpu), x.to(DType::F32)), (x.clone(), Tensor::from([1.0f32, 2.0])));
+    /// assert_eq!(grad(|x: &Tensor| x.to(Device::Cpu).square().sum())(&x), &x * 2.0);
     /// // A build without the feature, or a machine without the device, says so.
     /// assert_eq!(x.try_to(Device::Cuda(99)).unwrap_err().kind(), &ErrorKind::Device);
     /// ```

@@ -87,11 +87,20 @@ impl Gpu {
             return Err(failed("there is no driver", "the library libcuda was not found")
                 .help("install the driver of the GPU, or run on Device::Cpu"));
         }
-        driver::init().map_err(driver_error("the driver does not start"))?;
-        let count = driver::device::get_count().map_err(driver_error("devices"))? as usize;
+        let other = "run on Device::Cpu";
+        // A library without the functions of a driver makes its loader panic.
+        let started = std::panic::catch_unwind(|| driver::init().and_then(|()| driver::device::get_count()));
+        let count = match started {
+            Ok(Ok(count)) => count as usize,
+            Ok(Err(error)) => return Err(driver_error("the driver does not start")(error).help(other)),
+            Err(_) => {
+                return Err(failed("the driver does not start", "libcuda lacks functions of a driver").help(other));
+            }
+        };
         if number >= count {
             let message = format!("there is no GPU {number}: this machine has {count}");
-            return Err(Error::new(ErrorKind::Device, "cuda", message).help("GPUs are numbered from 0"));
+            return Err(Error::new(ErrorKind::Device, "cuda", message)
+                .help("GPUs are numbered from 0; without one, run on Device::Cpu"));
         }
         let device = driver::device::get(number as i32).map_err(driver_error("device"))?;
         let attribute = |attribute| {

@@ -319,3 +319,36 @@ fn a_device_that_does_not_exist_is_an_error_with_a_line() {
     let error = catch(|| compile(|x: &Tensor| x * 2.0).on(Device::Cuda(999))).err().unwrap();
     assert!(error.line().is_some_and(|line| line.to_string().contains("devices.rs")), "{error}");
 }
+
+#[test]
+fn a_tensor_that_is_differentiated_is_not_copied_without_its_gradient() {
+    on_shelf(Tensor::from(0.0));
+    let x = Tensor::from([1.0, 2.0]);
+    let stays = |x: &Tensor| x.to(Device::Cpu).square().sum();
+    assert_eq!(grad(stays)(&x), &x * 2.0);
+    let leaf = x.clone().require_grad();
+    stays(&leaf).backward();
+    assert_eq!(leaf.grad().unwrap(), &x * 2.0);
+    assert_eq!(vmap(|x: &Tensor| x.to(Device::Cpu).exp())(&x), x.exp());
+    let leaves = |x: &Tensor| x.to(SHELF).square().sum();
+    for error in [catch(|| grad(leaves)(&x)).unwrap_err(), catch(|| leaves(&leaf)).unwrap_err()] {
+        assert_eq!(error.kind(), &ErrorKind::Device);
+        assert!(error.suggestion().unwrap().contains("detach()"), "{error}");
+    }
+    assert_eq!(leaf.detach().to(SHELF).device(), SHELF);
+    let error = catch(|| compile(leaves).call(&x)).unwrap_err();
+    assert!(error.suggestion().unwrap().contains("on(..)"), "{error}");
+}
+
+#[test]
+fn a_change_of_how_programs_are_planned_reaches_those_that_were_traced_before() {
+    let f = |x: &Tensor| x.matmul(x).tanh().matmul(x).sum();
+    let x = Tensor::ones([8, 8]).f32();
+    let compiled = compile(f);
+    compiled.call(&x);
+    let free = compiled.plan(&x).total_bytes();
+    let narrow = compiled.precision(Precision::Bf16);
+    assert!(narrow.program(&x).to_string().contains("bf16["));
+    let bounded = narrow.precision(Precision::Strict).within(free / 4);
+    assert!(matches!(catch(|| bounded.call(&x)).unwrap_err().kind(), ErrorKind::Budget { .. }));
+}
