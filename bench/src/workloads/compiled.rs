@@ -21,6 +21,8 @@ pub trait Steps {
     fn step(&mut self);
     /// Runs one step, and returns the loss before it and the norm of its gradient.
     fn measured_step(&mut self) -> (f64, f64);
+    /// Goes on from a state: the first of these tensors, which come from other steps of the same workload.
+    fn go_on_from(&mut self, tensors: &[Tensor]);
     /// Moves all parameters by about one unit in the last place.
     fn nudge(&mut self);
     /// Waits until the last step is done.
@@ -111,6 +113,11 @@ where
         let (loss, gradients) = self.measured.call(&mut self.state, &self.data);
         let square = |gradient: &Tensor| gradient.cast(DType::F64).square().sum().item();
         (loss.item(), gradients.iter().map(square).sum::<f64>().sqrt())
+    }
+
+    fn go_on_from(&mut self, tensors: &[Tensor]) {
+        let mut tensors = tensors.iter();
+        self.state = self.state.map_leaves(|_| tensors.next().expect("a tensor for each leaf").clone());
     }
 
     fn nudge(&mut self) {

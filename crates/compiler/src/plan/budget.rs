@@ -1,18 +1,22 @@
 //! Keeps a plan within a memory budget: cheap values that are alive at the step of peak memory are recomputed where they are read later.
 //!
-//! Values that are alive but not used at the peak are candidates. Of those that do not depend on each other, the cheapest set that takes the
-//! peak below the budget is a knapsack, solved for bytes rounded to shares of what is missing. It is inserted at once. If that does not
-//! reduce the excess over the budget, summed over all steps, a single value is tried, the cheapest for its size first. So the search
-//! terminates, with a plan that fits or the smallest it found.
+//! Values that are alive but not used at the peak are candidates. The cheapest set that takes the peak below the budget is a knapsack, solved
+//! for bytes rounded to shares of what is missing. Candidates may be computed from each other, through chains of limited length: the values
+//! of a chain are in memory together when they are computed again. The best of several limits is inserted at once. If none reduces the
+//! excess over the budget, summed over all steps, a single value is tried, the cheapest for its size first. So the search terminates, with a
+//! plan that fits or the smallest it found.
 
 use super::buffers::{self, ARENA, Buffers, Regions};
 use super::lower;
 use super::views::Views;
 use super::{Plan, Target, fuse};
 use crate::error::{Error, ErrorKind};
+use crate::primitive::Cost;
 use crate::program::{Again, Equation, Program, Reads, Var, insert};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
-/// Maximum number of equations that are repeated for one value.
+/// Maximum number of equations, without views, that are repeated for each value.
 const MOST_EQUATIONS: usize = 24;
 
 /// Maximum number of candidates tried for one that is kept.
@@ -21,8 +25,11 @@ const MOST_TRIALS: usize = 12;
 /// Maximum number of candidates in a knapsack.
 const MOST_ITEMS: usize = 256;
 
+/// The limits of chains that are tried: how many values of a knapsack are computed from each other.
+const CHAINS: [usize; 3] = [16, 4, 1];
+
 /// The number of shares that missing bytes are rounded to.
-const SHARES: usize = 128;
+const SHARES: usize = 1024;
 
 /// Recomputes values until the plan of the program needs at most `budget` bytes. Returns the program and its plan.
 pub fn within(
@@ -68,22 +75,25 @@ fn path(
     while usage.total() > enough {
         // Placement may leave gaps between pieces.
         let room = goal.saturating_sub(usage.fixed + usage.scratch + (usage.arena - usage.fullest().1));
-        let mut candidates = usage.candidates(&program, target);
-        let trial = |values: Vec<Again>| {
-            let next = insert(program.clone(), &usage.reads, values);
+        let costs = program.costs();
+        let weigh = |repetitions: &[Again]| usage.weight(&program, target, &costs, repetitions);
+        let candidates = usage.candidates(&program, &weigh);
+        let trial = |chosen: &[usize]| {
+            let values: Vec<Var> = chosen.iter().map(|&place| candidates[place].value).collect();
+            let repetitions = usage.repetitions(&program, &values)?;
+            let cost = weigh(&repetitions);
+            let next = insert(program.clone(), &usage.reads, repetitions);
             let then = Usage::of(&next, updates, target);
-            (then.excess(room) < usage.excess(room)).then_some((next, then))
+            let excess = then.excess(room);
+            (excess < usage.excess(room)).then_some((excess, cost, (next, then)))
         };
-        let chosen = knapsack(&candidates, usage.fullest().1.saturating_sub(room));
-        let together = if chosen.len() > 1 {
-            trial(chosen.iter().map(|&place| candidates[place].again.clone()).collect())
-        } else {
-            None
-        };
-        let better = together.or_else(|| {
-            candidates.truncate(MOST_TRIALS);
-            candidates.into_iter().find_map(|candidate| trial(vec![candidate.again]))
-        });
+        let missing = usage.fullest().1.saturating_sub(room);
+        let mut sets: Vec<Vec<usize>> = CHAINS.iter().map(|most| knapsack(&candidates, missing, *most)).collect();
+        sets.dedup();
+        let found = sets.iter().filter(|set| set.len() > 1).filter_map(|set| trial(set));
+        let together = found.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let single = || (0..candidates.len().min(MOST_TRIALS)).find_map(|place| trial(&[place]));
+        let better = together.or_else(single).map(|(_, _, better)| better);
         let Some(better) = better else { break };
         let before = (std::mem::replace(&mut program, better.0), std::mem::replace(&mut usage, better.1));
         if smallest.as_ref().is_none_or(|(_, smallest)| before.1.total() < smallest.total()) {
@@ -112,29 +122,52 @@ fn scratch(program: &Program, target: &Target) -> usize {
     program.equations().iter().filter_map(copied).max().unwrap_or(0)
 }
 
-/// A value that could be recomputed, its size, and what that costs.
+/// A value that could be recomputed.
 struct Candidate {
-    again: Again,
+    value: Var,
     bytes: usize,
+    /// What computing it again costs.
     cost: f64,
+    /// The values in memory that it is computed from.
+    sources: Vec<Var>,
 }
 
-/// The cheapest candidates, independent of each other, that free at least `missing` bytes; as many as there are if they do not suffice.
-/// Candidates come in the order of their cost per byte.
-fn knapsack(candidates: &[Candidate], missing: usize) -> Vec<usize> {
+/// Candidates of which at most `longest` are computed from each other, by their places.
+fn chained(candidates: &[Candidate], longest: usize) -> Vec<usize> {
     let mut items: Vec<usize> = Vec::new();
-    for (place, candidate) in candidates.iter().enumerate() {
-        let reads = |one: &Again, other: &Again| {
-            one.apart.contains(&other.value) || one.equations.iter().any(|i| other.equations.contains(i))
-        };
-        let alone = items.iter().all(|&other| {
-            let other = &candidates[other].again;
-            !reads(&candidate.again, other) && !reads(other, &candidate.again)
-        });
-        if alone && items.len() < MOST_ITEMS {
-            items.push(place);
+    // By item: how many items it takes to compute it, and all values that they are computed from.
+    let mut chains: Vec<(usize, Vec<Var>)> = Vec::new();
+    let mut numbers: FxHashMap<Var, usize> = FxHashMap::default();
+    for (place, Candidate { value, sources, .. }) in candidates.iter().enumerate() {
+        if items.len() == MOST_ITEMS {
+            break;
         }
+        let (mut length, mut all) = (1, sources.clone());
+        for (own, further) in sources.iter().filter_map(|source| numbers.get(source)).map(|&item| &chains[item]) {
+            length += own;
+            all.extend(further);
+        }
+        let takes = |(_, sources): &&mut (usize, Vec<Var>)| sources.contains(value);
+        if length > longest || chains.iter_mut().filter(takes).any(|(own, _)| *own + length > longest) {
+            continue;
+        }
+        all.sort_unstable();
+        all.dedup();
+        for (own, sources) in chains.iter_mut().filter(takes) {
+            *own += length;
+            sources.extend(&all);
+        }
+        numbers.insert(*value, items.len());
+        items.push(place);
+        chains.push((length, all));
     }
+    items
+}
+
+/// The cheapest candidates that free at least `missing` bytes, as many as there are if they do not suffice; at most `longest` are computed
+/// from each other. Candidates come in the order of their cost per byte.
+fn knapsack(candidates: &[Candidate], missing: usize, longest: usize) -> Vec<usize> {
+    let mut items = chained(candidates, longest);
     let all: usize = items.iter().map(|&place| candidates[place].bytes).sum();
     if all <= missing {
         return items;
@@ -176,6 +209,13 @@ fn knapsack(candidates: &[Candidate], missing: usize) -> Vec<usize> {
     chosen
 }
 
+/// Appends what is not in the list.
+fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
+
 /// The memory usage of a program's plan over time.
 struct Usage {
     reads: Reads,
@@ -197,7 +237,7 @@ impl Usage {
         let mut steps = lower::lower(program, &views, fuse::fuse(program, &views, updates, target), target);
         let regions = Regions::new(program, updates.to_vec());
         let buffers = buffers::plan(program, &views, &mut steps, &regions, target.alignment);
-        let reads = Reads::of(program);
+        let reads = Reads::through(program, &|equation| equation.outputs.iter().all(|var| views.is_view(*var)));
         let mut step_of = vec![None; program.equations().len()];
         for (number, step) in steps.iter().enumerate() {
             let called = step.call().map(|call| reads.maker[call.outputs[0].0.index()]);
@@ -253,64 +293,110 @@ impl Usage {
         self.live.iter().map(|bytes| bytes.saturating_sub(room)).sum()
     }
 
-    /// Values that are alive but not used at the peak, with the equations that recompute each; the cheapest for their size first.
-    fn candidates(&self, program: &Program, target: &Target) -> Vec<Candidate> {
+    /// Values that are alive but not used at the peak and can be recomputed; the cheapest for their size first.
+    fn candidates(&self, program: &Program, weigh: &dyn Fn(&[Again]) -> f64) -> Vec<Candidate> {
         let (fullest, _) = self.fullest();
-        let costs = program.costs();
         let waits = |var: &Var| {
             let (written, read) = (self.buffers.times.written[var.index()], self.buffers.times.read[var.index()]);
             self.is_in_workspace(*var) && written.is_some_and(|step| step < fullest) && fullest < read
         };
-        let candidate = |again: Again| {
-            let cost = again.equations.iter().map(|&i| target.weight(costs[i])).sum();
-            Candidate { bytes: program.spec(again.value).bytes(), cost, again }
+        let candidate = |value: Var| {
+            let repetitions = self.repetitions(program, &[value])?;
+            let cost = weigh(&repetitions);
+            let sources = repetitions.iter().flat_map(|again| &again.apart).map(|var| self.reads.base[var.index()]);
+            Some(Candidate { value, bytes: program.spec(value).bytes(), cost, sources: sources.collect() })
         };
         let vars = (0..program.variables()).map(Var::new).filter(waits);
-        let mut found: Vec<Candidate> =
-            vars.filter_map(|var| self.again(program, var, fullest)).map(candidate).collect();
+        let mut found: Vec<Candidate> = vars.filter_map(candidate).collect();
         found.sort_by(|a, b| (a.cost / a.bytes as f64).total_cmp(&(b.cost / b.bytes as f64)));
         found
+    }
+
+    /// What repetitions cost. Loops keep what they compute for each other in registers.
+    fn weight(&self, program: &Program, target: &Target, costs: &[Cost], repetitions: &[Again]) -> f64 {
+        let is_lane = |again: &&Again| again.equations.last().is_some_and(|equation| self.reads.is_lane(*equation));
+        let stored: FxHashSet<Var> =
+            repetitions.iter().filter(|again| !is_lane(again)).flat_map(|again| again.shared.iter().copied()).collect();
+        let bytes = |var: &Var| program.spec(self.reads.base[var.index()]).bytes() as f64;
+        let weight = |again: &Again| {
+            let Some(&number) = again.equations.last() else { return 0.0 };
+            let (equation, mut cost) = (&program.equations()[number], costs[number]);
+            if is_lane(&again) {
+                let is_stored = |var: &&Var| !again.values.is_empty() || stored.contains(*var);
+                let written = equation.outputs.iter().filter(is_stored);
+                cost.bytes = again.apart.iter().chain(written).map(bytes).sum();
+            }
+            target.weight(cost, program.is_narrow(equation))
+        };
+        repetitions.iter().map(weight).sum()
     }
 
     fn is_in_workspace(&self, var: Var) -> bool {
         self.buffers.spans[var.index()].is_some_and(|span| span.region == ARENA)
     }
 
-    /// How to recompute a value after step `fullest` from values that are in memory then anyway.
-    fn again(&self, program: &Program, value: Var, fullest: usize) -> Option<Again> {
-        let is_late = |reader: &usize| self.step_of[*reader].is_some_and(|step| step > fullest);
-        let readers: Vec<usize> = self.reads.readers[value.index()].iter().copied().filter(is_late).collect();
-        let when = readers.iter().filter_map(|reader| self.step_of[*reader]).min()?;
-        if self.reads.is_returned[value.index()] {
-            return None;
-        }
-        let is_at_hand = |var: Var| {
-            let base = self.reads.base[var.index()];
-            base != value
-                && self.buffers.spans[base.index()].is_some()
-                && (!self.is_in_workspace(base) || self.buffers.times.read[base.index()] >= when)
+    /// Whether something is in memory at a step anyway.
+    fn is_at_hand(&self, base: Var, step: usize) -> bool {
+        let is_kept = !self.is_in_workspace(base) || self.buffers.times.read[base.index()] >= step;
+        is_kept && self.buffers.spans[base.index()].is_some()
+    }
+
+    /// The equations to repeat so that none of these values waits in memory at the peak. Each is repeated once, where its result is needed
+    /// first.
+    fn repetitions(&self, program: &Program, values: &[Var]) -> Option<Vec<Again>> {
+        let (fullest, _) = self.fullest();
+        let chosen: FxHashSet<Var> = values.iter().copied().collect();
+        // By equation: its repetition, and the step that needs it first.
+        let mut pending: BTreeMap<usize, (Again, usize)> = BTreeMap::new();
+        let ask = |pending: &mut BTreeMap<usize, (Again, usize)>, var: Var, place: usize, step: usize| {
+            let maker = self.reads.maker[var.index()];
+            let new = || {
+                let (apart, shared, values) = (Vec::new(), Vec::new(), Vec::new());
+                (Again { equations: vec![maker], apart, shared, place, values }, step)
+            };
+            let (again, first) = pending.entry(maker).or_insert_with(new);
+            (again.place, *first) = (again.place.min(place), (*first).min(step));
+            maker
         };
-        let (mut equations, mut apart) = (vec![self.reads.maker[value.index()]], Vec::new());
-        let mut next = 0;
-        while next < equations.len() {
-            if program.equations()[equations[next]].has_effect() {
+        for &value in values {
+            let is_late = |reader: &usize| self.step_of[*reader].is_some_and(|step| step > fullest);
+            let readers: Vec<usize> = self.reads.readers[value.index()].iter().copied().filter(is_late).collect();
+            let step = readers.iter().filter_map(|reader| self.step_of[*reader]).min()?;
+            if self.reads.is_returned[value.index()] {
                 return None;
             }
-            for &var in &program.equations()[equations[next]].inputs {
-                let maker = self.reads.maker[var.index()];
-                match is_at_hand(var) {
-                    true if !apart.contains(&var) => apart.push(var),
-                    false if !equations.contains(&maker) => equations.push(maker),
-                    _ => {}
+            let maker = ask(&mut pending, value, readers[0], step);
+            pending.get_mut(&maker).expect("it was asked for").0.values.push((value, readers));
+        }
+        let mut found = Vec::new();
+        // Operands come from equations before those that read them.
+        while let Some((_, (mut again, step))) = pending.pop_last() {
+            let mut next = 0;
+            while next < again.equations.len() {
+                let equation = &program.equations()[again.equations[next]];
+                if equation.has_effect() {
+                    return None;
                 }
+                for &var in &equation.inputs {
+                    let (base, maker) = (self.reads.base[var.index()], self.reads.maker[var.index()]);
+                    match self.is_at_hand(base, step) && !chosen.contains(&base) {
+                        true => add(&mut again.apart, var),
+                        false if var == base => add(&mut again.shared, var),
+                        false => add(&mut again.equations, maker),
+                    }
+                }
+                next += 1;
             }
-            next += 1;
-            if equations.len() > MOST_EQUATIONS {
+            for &var in &again.shared {
+                ask(&mut pending, var, again.place, step);
+            }
+            again.equations.sort_unstable();
+            again.apart.retain(|var| !self.reads.is_captured(*var));
+            found.push(again);
+            if found.len() > MOST_EQUATIONS * values.len() {
                 return None;
             }
         }
-        equations.sort_unstable();
-        apart.retain(|var| !self.reads.is_captured(*var));
-        Some(Again { value, equations, apart, readers })
+        Some(found)
     }
 }

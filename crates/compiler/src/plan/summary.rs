@@ -369,7 +369,8 @@ impl fmt::Display for PlanSummary {
         if repeated == 0 {
             return Ok(());
         }
-        let share = 100.0 * self.target.weight(cost) / self.target.weight(self.before.cost()).max(1.0);
+        let [now, before] = [&self.program, &self.before].map(|program| self.target.program_weight(program));
+        let share = 100.0 * (now - before) / before.max(1.0);
         let (flops, bytes) = (cost.flops / 1e6, cost.bytes / 1e6);
         writeln!(
             f,

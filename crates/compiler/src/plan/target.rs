@@ -1,6 +1,7 @@
 //! The machine properties that planning depends on.
 
 use crate::primitive::Cost;
+use crate::program::Program;
 use wengert_kernels::tiled::LONGEST_ROW;
 
 /// Limits and sizes for planning; kernels have their own.
@@ -33,12 +34,21 @@ pub struct Target {
     pub overwriting: &'static [(&'static str, usize)],
     /// The cost of reading or writing a byte, in floating-point operations.
     pub flops_per_byte: f64,
+    /// The cost of a floating-point operation on numbers of 16 bits, in others.
+    pub narrow_flop: f64,
 }
 
 impl Target {
-    /// What something costs, in floating-point operations.
-    pub fn weight(&self, cost: Cost) -> f64 {
-        cost.flops + self.flops_per_byte * cost.bytes
+    /// What something costs, in floating-point operations; `is_narrow` says whether its numbers have 16 bits.
+    pub fn weight(&self, cost: Cost, is_narrow: bool) -> f64 {
+        let flop = if is_narrow { self.narrow_flop } else { 1.0 };
+        flop * cost.flops + self.flops_per_byte * cost.bytes
+    }
+
+    /// What a program costs, in floating-point operations.
+    pub fn program_weight(&self, program: &Program) -> f64 {
+        let all = program.costs().into_iter().zip(program.equations());
+        all.map(|(cost, equation)| self.weight(cost, program.is_narrow(equation))).sum()
     }
 
     /// The host CPU. Buffers are aligned to cache lines.
@@ -57,5 +67,6 @@ impl Target {
         widens: false,
         overwriting: &[],
         flops_per_byte: 8.0,
+        narrow_flop: 1.0,
     };
 }

@@ -1,6 +1,7 @@
 //! What smaller memory budgets would cost.
 
 use super::{PlanSummary, towards};
+use crate::program::Program;
 use std::sync::OnceLock;
 use std::time::Instant;
 use wengert_core::{DType, Tensor};
@@ -35,7 +36,7 @@ impl PlanSummary {
     /// assert!(curve.last().unwrap().bytes >= plan.total_bytes());
     /// ```
     pub fn tradeoff(&self) -> Vec<Tradeoff> {
-        let work = |program: &crate::program::Program| self.target.weight(program.cost());
+        let work = |program: &Program| self.target.program_weight(program);
         let measured = self.times().iter().sum::<f64>() * 1e-3;
         let per_flop = if measured > 0.0 { measured / work(self.program()) } else { seconds_per_flop() };
         let under = |budget: usize| {

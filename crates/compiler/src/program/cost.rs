@@ -55,6 +55,11 @@ impl Program {
         equation.op.cost(&equation.attrs, &operands, &outputs)
     }
 
+    /// Whether an equation computes numbers of 16 bits.
+    pub(crate) fn is_narrow(&self, equation: &Equation) -> bool {
+        equation.outputs.first().is_some_and(|output| self.spec(*output).dtype.size() == 2)
+    }
+
     /// The equations with their costs and source lines, as a table.
     ///
     /// ```

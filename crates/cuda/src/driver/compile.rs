@@ -98,7 +98,7 @@ fn compile_all(kernels: &[&Kernel], architecture: &str) -> Result<Vec<Vec<u8>>, 
 /// A binary from disk, or from the compiler.
 fn binary(kernel: &Kernel, architecture: &str) -> Result<Vec<u8>, Error> {
     let file = cache((version(), architecture, PRELUDE, &kernel.text), "cubin");
-    if let Some(known) = file.as_ref().and_then(|file| std::fs::read(file).ok()) {
+    if let Some(known) = file.as_deref().and_then(kept) {
         return Ok(known);
     }
     let binary = compile(kernel, architecture)?.binary;
@@ -106,14 +106,27 @@ fn binary(kernel: &Kernel, architecture: &str) -> Result<Vec<u8>, Error> {
     Ok(binary)
 }
 
-/// Keeps bytes on disk.
+/// Keeps bytes on disk, with a checksum behind them: the driver trusts what it is given.
 pub fn keep(file: Option<&Path>, bytes: &[u8]) {
     let Some(file) = file else { return };
     // A cache that cannot be written only costs time.
     let own = file.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
     let _ = std::fs::create_dir_all(file.parent().expect("it is in a folder"))
-        .and_then(|()| std::fs::write(&own, bytes))
+        .and_then(|()| std::fs::write(&own, [bytes, &checksum(bytes)].concat()))
         .and_then(|()| std::fs::rename(&own, file));
+}
+
+/// The bytes that were kept in a file, if they are whole.
+pub fn kept(file: &Path) -> Option<Vec<u8>> {
+    let mut bytes = std::fs::read(file).ok()?;
+    let found = bytes.split_off(bytes.len().checked_sub(8)?);
+    (found == checksum(&bytes)).then_some(bytes)
+}
+
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish().to_le_bytes()
 }
 
 /// Where something is kept: in `WENGERT_CACHE`, or in the user's folder for such files; nowhere if `WENGERT_CACHE` is empty.
@@ -131,6 +144,27 @@ pub fn cache(key: impl Hash, kind: &str) -> Option<PathBuf> {
         hasher.finish()
     };
     Some(folder.join("cuda").join(format!("{:016x}{:016x}.{kind}", half(0), half(1))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_of_the_cache_is_not_read() {
+        let file = std::env::temp_dir().join(format!("wengert-kept-{}", std::process::id()));
+        keep(Some(&file), b"binary");
+        assert_eq!(kept(&file).as_deref(), Some(&b"binary"[..]));
+        let whole = std::fs::read(&file).unwrap();
+        let mut changed = whole.clone();
+        changed[0] ^= 1;
+        for damaged in [&whole[..whole.len() - 1], &whole[..3], &[], &changed] {
+            std::fs::write(&file, damaged).unwrap();
+            assert_eq!(kept(&file), None, "{damaged:?}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(kept(&file), None);
+    }
 }
 
 /// The version of the compiler.

@@ -165,8 +165,9 @@ impl Gpu {
 
     /// Gives free blocks back to the driver.
     pub fn trim(&self) {
-        let _ = self.wait();
         let mut memory = lock(&self.memory);
+        // Blocks that become free while this waits are not among those given back.
+        let _ = self.wait();
         memory.cached = 0;
         for address in memory.free.drain().flat_map(|(_, blocks)| blocks) {
             // SAFETY: the block is free, and all work that used it is done.

@@ -2,7 +2,7 @@
 //!
 //! Only algorithms that give the same bits as the first proposal take part, so results depend on no measurement.
 
-use super::compile::{cache, keep};
+use super::compile::{cache, keep, kept};
 use super::library::{Handle, Prepared};
 use super::{Block, Gpu, Timer, lock};
 use crate::product::{Matrix, Product};
@@ -23,7 +23,7 @@ const PLACES: usize = 8;
 const PLACE: usize = 1 << 18;
 
 /// Counts changes of how algorithms are chosen, so that choices on disk are not older.
-const FORMAT: usize = 2;
+const FORMAT: usize = 3;
 
 /// An algorithm, and the bytes of workspace that it uses.
 pub type Algorithm = (sys::cublasLtMatmulAlgo_t, usize);
@@ -59,8 +59,8 @@ pub fn choose(
         return Ok(());
     }
     let file = cache(&key, "product");
-    let kept = file.as_ref().and_then(|file| parse(&std::fs::read_to_string(file).ok()?));
-    let checked = kept.and_then(|(algorithm, _)| prepared.check(handle, algorithm));
+    let known = file.as_deref().and_then(kept).and_then(|bytes| parse(std::str::from_utf8(&bytes).ok()?));
+    let checked = known.and_then(|(algorithm, _)| prepared.check(handle, algorithm));
     let algorithm = match checked.filter(|(_, bytes)| *bytes <= product.workspace.length) {
         Some(algorithm) => algorithm,
         // Without room for a measurement the first proposal runs.

@@ -58,6 +58,16 @@ fn products_are_computed_again_where_their_results_would_wait() {
 }
 
 #[test]
+fn values_that_are_computed_from_each_other_are_computed_again_once() {
+    let x = layers();
+    let free = compile(value_and_grad(loss)).plan(&x);
+    let fixed = free.total_bytes() - free.workspace_bytes();
+    let tight = compile(value_and_grad(loss)).within(fixed + free.workspace_bytes() / 2);
+    let (more, all) = (tight.plan(&x).repeated_cost().flops, free.program().cost().flops);
+    assert!(more < 0.2 * all, "{more} of {all}");
+}
+
+#[test]
 fn a_long_chain_needs_a_small_part_of_what_it_keeps() {
     let chain = |x: &Tensor| (0..24).fold(x.clone(), |y, _| y.matmul(x).tanh()).sum();
     assert!(least(grad(chain), &(wave([96, 96], 0.2) * 0.1)) < 0.5);

@@ -6,28 +6,34 @@ use crate::primitive::Attrs;
 use crate::program::{Equation, Program, Var};
 use rustc_hash::FxHashMap;
 
-/// A value that is recomputed for some of its readers.
+/// An equation that is repeated for some readers of its results.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Again {
-    pub value: Var,
-    /// The equations that compute it, in order.
+    /// The repeated equations, in order: the last one computes the values, the others are views that it reads.
     pub equations: Vec<usize>,
     /// Operands that the repetition reads behind a barrier, so that no loop contains both the original and the repetition.
     pub apart: Vec<Var>,
-    /// The equations that read the recomputed value, in order; it is inserted before the first.
-    pub readers: Vec<usize>,
+    /// Operands that other repetitions compute.
+    pub shared: Vec<Var>,
+    /// The equation before which it is inserted.
+    pub place: usize,
+    /// The recomputed values, and the equations that read them; none if only other repetitions do.
+    pub values: Vec<(Var, Vec<usize>)>,
 }
 
 /// Inserts the recomputed values into the program.
-pub fn insert(mut program: Program, reads: &Reads, values: Vec<Again>) -> Program {
+pub fn insert(mut program: Program, reads: &Reads, mut repetitions: Vec<Again>) -> Program {
     // By equation, the equations repeated before it.
     let mut before: FxHashMap<usize, Vec<Equation>> = FxHashMap::default();
-    for Again { value, equations, apart, readers } in values {
+    let mut copies: FxHashMap<Var, Var> = FxHashMap::default();
+    // What others share comes before them.
+    repetitions.sort_by_key(|again| again.equations.last().copied());
+    for Again { equations, apart, shared, place, values } in repetitions {
         let line = program.equations[equations[0]].line;
         let mut repeated = Vec::new();
         // The replacements of operands, of recomputed values, and of views of these.
-        let mut stand_in: FxHashMap<Var, Var> = FxHashMap::default();
+        let mut stand_in: FxHashMap<Var, Var> = shared.into_iter().map(|var| (var, copies[&var])).collect();
         for var in apart {
             let behind = program.like(var);
             stand_in.insert(var, behind);
@@ -39,21 +45,23 @@ pub fn insert(mut program: Program, reads: &Reads, values: Vec<Again>) -> Progra
             equation.inputs.iter_mut().for_each(|var| *var = stand_in.get(var).copied().unwrap_or(*var));
             for output in &mut equation.outputs {
                 let new = program.like(*output);
-                stand_in.insert(std::mem::replace(output, new), new);
+                let old = std::mem::replace(output, new);
+                stand_in.insert(old, new);
+                copies.insert(old, new);
             }
             repeated.push(equation);
         }
-        for &reader in &readers {
-            for place in 0..program.equations[reader].inputs.len() {
-                let var = program.equations[reader].inputs[place];
+        for (value, reader) in values.iter().flat_map(|(value, readers)| readers.iter().map(move |it| (*value, *it))) {
+            for operand in 0..program.equations[reader].inputs.len() {
+                let var = program.equations[reader].inputs[operand];
                 // A variable that is new here is a value that was recomputed before.
                 if reads.base.get(var.index()) == Some(&value) {
                     let new = repeat_views(&mut program, reads, var, &mut stand_in, &mut repeated);
-                    program.equations[reader].inputs[place] = new;
+                    program.equations[reader].inputs[operand] = new;
                 }
             }
         }
-        before.entry(readers[0]).or_default().extend(repeated);
+        before.entry(place).or_default().extend(repeated);
     }
     let equations = std::mem::take(&mut program.equations);
     for (number, equation) in equations.into_iter().enumerate() {

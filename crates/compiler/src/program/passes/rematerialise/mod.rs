@@ -53,7 +53,8 @@ fn round(program: Program) -> (Program, bool) {
             let value = program.equations[number].outputs[0];
             reads.forget(value, number, &readers);
             let apart = vec![kept_apart(&program, &reads, &program.equations[number])];
-            chosen.push(Again { value, equations: vec![number], apart, readers });
+            let (place, values) = (readers[0], vec![(value, readers)]);
+            chosen.push(Again { equations: vec![number], apart, shared: Vec::new(), place, values });
         }
     }
     if chosen.is_empty() {

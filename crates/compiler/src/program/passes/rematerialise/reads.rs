@@ -39,9 +39,14 @@ pub struct Reads {
 
 impl Reads {
     pub fn of(program: &Program) -> Reads {
+        Reads::through(program, &|equation| is_view(program, equation))
+    }
+
+    /// The same where the equations that only view their operand are known.
+    pub fn through(program: &Program, is_view: &dyn Fn(&Equation) -> bool) -> Reads {
         let count = program.specs.len();
         let kind = |equation: &Equation| match equation {
-            _ if is_view(program, equation) => Kind::View,
+            _ if is_view(equation) => Kind::View,
             _ if is_lane(program, equation) => Kind::Lane,
             _ if is_by_rows(equation) => Kind::Rows,
             _ => Kind::Kernel,
@@ -91,6 +96,11 @@ impl Reads {
     pub(super) fn kernel_before(&self, number: usize) -> Option<usize> {
         let before = self.kernels.partition_point(|&kernel| kernel < number);
         self.kernels[..before].last().copied()
+    }
+
+    /// Whether an equation is part of fused loops.
+    pub fn is_lane(&self, number: usize) -> bool {
+        self.kinds[number] == Kind::Lane
     }
 
     /// Whether it is a constant, or a view of one.
