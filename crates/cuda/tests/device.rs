@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use wengert::memory::statistics_of;
+use wengert::memory::{reset_peak_of, statistics_of};
 use wengert::prelude::*;
 use wengert_bench::workloads::{Size, Steps, named};
 // Its entry of the table of devices.
@@ -117,4 +117,26 @@ fn memory_that_runs_out_is_an_error_and_states_stay() {
     assert!(w.to(Device::Cpu).all_close(&Tensor::ones([1 << 10]).f32(), 0.0));
     // What fits still runs.
     assert_eq!((&w + &x).sum().item(), 2048.0);
+}
+
+#[test]
+fn checkpoints_hold_less_on_a_gpu() {
+    let _turn = turn();
+    let block = |x: &Tensor| (0..8).fold(x.clone(), |y, _| (y * 1.01).tanh());
+    // The bytes of a backward pass on the tape beyond those held before it, and the gradient.
+    let measured = |is_again: bool| {
+        let x = wave([512, 512], 0.5).to(GPU).require_grad();
+        let before = statistics_of(GPU).unwrap().live_bytes;
+        reset_peak_of(GPU).unwrap();
+        let y = (0..6).fold(x.clone(), |x, _| if is_again { checkpoint(block)(&x) } else { block(&x) });
+        y.sum().backward();
+        (statistics_of(GPU).unwrap().peak_bytes - before, x.grad().unwrap().to_f64_vec())
+    };
+    let ((whole, expected), (tight, found)) = (measured(false), measured(true));
+    assert_eq!(found, expected);
+    assert!(tight < whole / 2, "{tight} bytes of {whole}");
+    let x = wave([512, 512], 0.5).require_grad();
+    (0..6).fold(x.clone(), |x, _| block(&x)).sum().backward();
+    let right = x.grad().unwrap().to_f64_vec();
+    assert!(expected.iter().zip(&right).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + b.abs())));
 }

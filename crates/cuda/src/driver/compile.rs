@@ -208,7 +208,9 @@ pub fn compile(kernel: &Kernel, architecture: &str) -> Result<Compiled, Error> {
         let result = nvrtc::compile_program(program, &options);
         let log = nvrtc::get_program_log(program).unwrap_or_default();
         let log: String = log.iter().map(|byte| *byte as u8 as char).filter(|c| *c != '\0').collect();
-        let result = result.map_err(|_| wrong(&log));
+        // The text names the operation that a function computes behind it.
+        let help = "report it with this text; until then, run this part on the CPU: compile it apart, without on(..)";
+        let result = result.map_err(|_| wrong(&log).help(help));
         let binary = result.and_then(|()| {
             let mut size = 0;
             let asked = nvrtc_sys::nvrtcGetCUBINSize(program, &raw mut size).result();

@@ -69,6 +69,27 @@ fn convolutions_of_tf32() {
 }
 
 #[test]
+fn checkpointed_functions_give_the_same_bits() {
+    let block = |(x, w): &(Tensor, Tensor)| x + x.layer_norm(&[32], &Norm::new()).linear(w).gelu_tanh().linear(&w.t());
+    let plain = |(x, w): &(Tensor, Tensor)| (0..3).fold(x.clone(), |x, _| block(&(x, w.clone()))).square().mean();
+    let again =
+        |(x, w): &(Tensor, Tensor)| (0..3).fold(x.clone(), |x, _| checkpoint(block)(&(x, w.clone()))).square().mean();
+    let wave = |shape: [usize; 2], by: f64| {
+        let numbers = (0..shape[0] * shape[1]).map(|i| (by * i as f64).sin() as f32);
+        Tensor::from(numbers.collect::<Vec<f32>>()).reshape(shape)
+    };
+    let given = (wave([160, 32], 0.7), wave([64, 32], 0.3) * 0.2);
+    for precision in [Precision::Strict, Precision::Bf16] {
+        let on = || Arc::new(Emulator("checkpoint"));
+        let expected = compile(value_and_grad(plain)).on(on()).precision(precision).call(&given);
+        let tight = compile(value_and_grad(again)).on(on()).precision(precision);
+        assert_eq!(tight.call(&given), expected, "{precision:?}");
+        let right = compile(value_and_grad(plain)).precision(precision).call(&given);
+        assert!((expected.0.item() - right.0.item()).abs() <= 1e-2 * right.0.item().abs(), "{precision:?}");
+    }
+}
+
+#[test]
 fn steps_within_a_budget_give_the_same_bits() {
     for precision in [Precision::Strict, Precision::Bf16] {
         let start = |within: Option<usize>| {
