@@ -1,4 +1,9 @@
 //! Matrix products as data.
+//!
+//! Of what the library can do behind a product, only the bias is used. Its GELU is that of sums that were not rounded, by another
+//! approximation: in f32, 6 % of the results have the bits of a product and a loop, in bf16 67 %. Results would depend on what is fused, so a
+//! memory budget, which computes again from stored values, would change bits. Sums of rows are part of the loop that makes the rows, and
+//! residuals are added where the next normalisation reads them.
 
 use wengert_core::DType;
 use wengert_kernels::memory::Span;
