@@ -1,6 +1,6 @@
 //! Loops that a normalisation runs itself: the addition of a residual before it or behind its gradient, and conversions to 16 bits.
 
-use crate::source::rows_added;
+use crate::source::{narrows, rows_added};
 use rustc_hash::{FxHashMap, FxHashSet};
 use wengert_compiler::plan::{Instruction, Placed, PlacedLoop, Read};
 use wengert_core::DType;
@@ -123,10 +123,7 @@ pub fn is_whole(read: &Read) -> bool {
 
 /// Whether an instruction converts a value to bf16.
 fn converts(instruction: &Instruction, value: usize) -> bool {
-    let Instruction::Apply(apply) = instruction else { return false };
-    apply.op.name() == "cast"
-        && apply.inputs[..] == [value]
-        && (apply.dtypes[0], apply.dtype) == (DType::F32, DType::BF16)
+    narrows(instruction) && matches!(instruction, Instruction::Apply(apply) if apply.inputs[..] == [value])
 }
 
 /// Whether a loop only converts all elements of `made`, which are f32, to bf16.

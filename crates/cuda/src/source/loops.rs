@@ -118,6 +118,12 @@ pub fn rows_added(rows: usize, cols: usize, (from, dtype): (Span, DType), to: Sp
     PlacedLoop { body, reads: vec![from], writes: vec![to], variables: Vec::new(), equations: Vec::new() }
 }
 
+/// Whether an instruction converts f32 to bf16.
+pub fn narrows(instruction: &Instruction) -> bool {
+    let Instruction::Apply(apply) = instruction else { return false };
+    apply.op.name() == "cast" && (apply.dtypes[0], apply.dtype) == (DType::F32, DType::BF16)
+}
+
 /// The entry of a kernel that runs one loop, or `COUNT` loops of the same text, one behind the other.
 pub fn entry(printed: &Printed) -> String {
     let threads = printed.shape.block[0];
@@ -194,6 +200,17 @@ fn width(body: &Loop, form: Form, is_aligned: &dyn Fn(usize) -> bool) -> usize {
         && body.outputs.iter().all(|output| is_narrow(output.dtype) || output.destination != Destination::Each)
         && reads().all(|access| is_narrow(access.dtype) || access.dtype == DType::Bool);
     if by_eights { 8 } else { 4 }
+}
+
+/// The value that is stored for an output: where that was rounded to bf16, the one before, because storing rounds as well.
+fn before_rounding(body: &Loop, output: &Output) -> usize {
+    let made = output.value.checked_sub(body.operands.len()).map(|number| &body.instructions[number]);
+    match made {
+        Some(instruction @ Instruction::Apply(apply)) if output.dtype == DType::BF16 && narrows(instruction) => {
+            apply.inputs[0]
+        }
+        _ => output.value,
+    }
 }
 
 struct Writer<'a> {
@@ -382,7 +399,7 @@ impl Writer<'_> {
                     let store = format!("put(at.y{number}, (n + k) / {cols}, v{value})");
                     self.line(format!("if (k < {left} && (n + k) % {cols} == 0) {store};"));
                 }
-                Destination::Each => self.line(format!("r{number}[k] = v{value};")),
+                Destination::Each => self.line(format!("r{number}[k] = v{};", before_rounding(body, output))),
                 Destination::Total => self.line(format!("if (k < {left}) sum{number} += v{value};")),
                 Destination::Columns => self.line(format!("sum{number}[k] += v{value};")),
             }

@@ -5,7 +5,7 @@ mod loops;
 mod team;
 mod translate;
 
-pub use loops::{Form, Printed, Sums, entry, rows_added};
+pub use loops::{Form, Printed, Sums, entry, narrows, rows_added};
 pub use team::{Factor, Team};
 pub use translate::{Body, number, translate};
 

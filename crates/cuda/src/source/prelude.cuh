@@ -18,6 +18,8 @@ typedef unsigned long long u64;
 // Numbers of 16 bits are stored as their bits, and computed with as f32.
 struct bf16 { u16 bits; };
 struct f16 { u16 bits; };
+template <class T> constexpr bool is_bf16 = false;
+template <> constexpr bool is_bf16<bf16> = true;
 
 #ifndef SHIM
 DEVICE u32 float_bits(float x) { return __float_as_uint(x); }
@@ -75,41 +77,68 @@ template <class F, class T> static __device__ T fold_block(T x, T first) {
 // Several elements side by side, which one instruction reads or writes.
 template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T x[N]; };
 
-// Writes a pack as a whole: left to itself, the compiler may store its numbers of 16 bits one by one.
-template <class T, int N> DEVICE void store_pack(T *to, const Pack<T, N> &pack) {
+// Writes words as a whole: left to itself, the compiler may store numbers of 16 bits one by one.
+template <int N> DEVICE void store_words(void *to, const u32 (&x)[N]) {
 #ifndef SHIM
-    if constexpr (sizeof(T) == 2 && N == 8) {
-        u32 x[4];
-        memcpy(x, &pack, 16);
-        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
-        return;
-    }
-    if constexpr (sizeof(T) == 2 && N == 4) {
-        u32 x[2];
-        memcpy(x, &pack, 8);
-        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(x[0]), "r"(x[1]) : "memory");
-        return;
-    }
+    static_assert(N == 2 || N == 4, "words of 8 or 16 bytes");
+    if constexpr (N == 4) asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
+    else asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(x[0]), "r"(x[1]) : "memory");
+#else
+    memcpy(to, x, sizeof x);
 #endif
-    *(Pack<T, N> *)to = pack;
+}
+template <class T, int N> DEVICE void store_pack(T *to, const Pack<T, N> &pack) {
+    if constexpr (sizeof(T) == 2 && (N == 4 || N == 8)) {
+        u32 x[N / 2];
+        memcpy(x, &pack, sizeof x);
+        store_words(to, x);
+    } else {
+        *(Pack<T, N> *)to = pack;
+    }
+}
+
+template <int N, class T, class H> DEVICE void load_all(H *to, const T *from) {
+    Pack<T, N> pack = *(const Pack<T, N> *)from;
+#pragma unroll
+    for (int k = 0; k < N; k++) to[k] = get(pack.x, k);
+}
+// Two lie in a word.
+template <int N> DEVICE void load_pairs(float *to, const bf16 *from) {
+    Pack<u32, N / 2> pack = *(const Pack<u32, N / 2> *)from;
+#pragma unroll
+    for (int k = 0; k < N / 2; k++) {
+        to[2 * k] = bits_float(pack.x[k] << 16);
+        to[2 * k + 1] = bits_float(pack.x[k] & 0xffff0000u);
+    }
 }
 
 template <int N, class T, class H> static __device__ __forceinline__ void load(H *to, const T *from, int left) {
     if (left == N) {
-        Pack<T, N> pack = *(const Pack<T, N> *)from;
-#pragma unroll
-        for (int k = 0; k < N; k++) to[k] = get(pack.x, k);
+        if constexpr (is_bf16<T> && N % 2 == 0) load_pairs<N>(to, from);
+        else load_all<N>(to, from);
     } else {
         for (int k = 0; k < N; k++) to[k] = k < left ? get(from, k) : (H)0;
     }
 }
 
+template <int N, class T, class H> DEVICE void store_all(T *to, const H *from) {
+    Pack<T, N> pack;
+#pragma unroll
+    for (int k = 0; k < N; k++) put(pack.x, k, from[k]);
+    store_pack(to, pack);
+}
+// Two are rounded at a time.
+template <int N> DEVICE void store_pairs(bf16 *to, const float *from) {
+    u32 x[N / 2];
+#pragma unroll
+    for (int k = 0; k < N / 2; k++) x[k] = pack(from[2 * k], from[2 * k + 1]);
+    store_words(to, x);
+}
+
 template <int N, class T, class H> static __device__ __forceinline__ void store(T *to, const H *from, int left) {
     if (left == N) {
-        Pack<T, N> pack;
-#pragma unroll
-        for (int k = 0; k < N; k++) put(pack.x, k, from[k]);
-        store_pack(to, pack);
+        if constexpr (is_bf16<T> && (N == 4 || N == 8)) store_pairs<N>(to, from);
+        else store_all<N>(to, from);
     } else {
         for (int k = 0; k < N; k++) if (k < left) put(to, k, from[k]);
     }

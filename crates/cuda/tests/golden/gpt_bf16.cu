@@ -252,7 +252,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = f0(v0);
-            r0[k] = v1;
+            r0[k] = v0;
         }
         store<4>(at.y0 + i, r0, left);
     }
@@ -334,7 +334,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
             const float v0 = g0[k];
             const float v1 = f0(v0);
             const float v2 = f1(v1);
-            r0[k] = v2;
+            r0[k] = v1;
         }
         store<8>(at.y0 + i, r0, left);
     }
@@ -368,7 +368,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = f0(v0);
-            r0[k] = v1;
+            r0[k] = v0;
         }
         store<4>(at.y0 + i, r0, left);
     }
@@ -652,7 +652,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
                 const float v1 = g1[k];
                 const float v2 = f0(v0, v1);
                 const float v3 = f1(v2);
-                r0[k] = v3;
+                r0[k] = v2;
                 sum1[k] += v2;
             }
             store<8>(at.y0 + i, r0, left);
