@@ -51,13 +51,13 @@ enum Bench {
     },
     /// Time training steps of a shared workload.
     Step {
-        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise; large_NAME for the size of accelerators.
         name: String,
         /// How to run the steps.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
         /// The most megabytes that a call of the compiled step may need.
-        #[arg(long)]
+        #[arg(long, value_parser = step::megabytes)]
         within: Option<f64>,
         #[command(flatten)]
         place: Place,
@@ -70,13 +70,13 @@ enum Bench {
     },
     /// Losses of ten steps of a shared workload from closed-form weights and data.
     Losses {
-        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise; large_NAME for the size of accelerators.
         name: String,
         /// How to run the steps.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
         /// The most megabytes that a call of the compiled step may need.
-        #[arg(long)]
+        #[arg(long, value_parser = step::megabytes)]
         within: Option<f64>,
         #[command(flatten)]
         place: Place,
@@ -86,12 +86,12 @@ enum Bench {
     },
     /// How far the losses of compiled steps on a device are from those of the CPU in f32, and whether a second run gives the same bits.
     Apart {
-        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise; large_NAME for the size of accelerators.
         name: String,
         #[command(flatten)]
         place: Place,
         /// The number of steps.
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, default_value_t = 100, value_parser = step::steps)]
         steps: usize,
         /// Print a JSON object.
         #[arg(long)]
@@ -99,7 +99,7 @@ enum Bench {
     },
     /// Where the time of a training step goes, beside the time of a step that is not measured.
     Profile {
-        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise; large_NAME for the size of accelerators.
         name: String,
         /// How to run the steps.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
@@ -118,10 +118,10 @@ enum Bench {
     },
     /// The program of a workload's step.
     Program {
-        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise; large_NAME for the size of accelerators.
         name: String,
         /// The most megabytes that a call may need.
-        #[arg(long)]
+        #[arg(long, value_parser = step::megabytes)]
         within: Option<f64>,
         #[command(flatten)]
         place: Place,
@@ -201,7 +201,14 @@ enum Bench {
 
 /// Runs the benchmark named on the command line. Scalar benchmarks also run these `peers`.
 pub fn run(peers: &[scalar::Library]) {
-    match Arguments::parse().bench {
+    if let Err(error) = wengert::catch(|| run_one(Arguments::parse().bench, peers)) {
+        eprintln!("wengert-bench: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run_one(bench: Bench, peers: &[scalar::Library]) {
+    match bench {
         Bench::Overhead { json, most } => overhead::run(json, most),
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
         Bench::Step { name, mode, within, place, seconds, json } => {

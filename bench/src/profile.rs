@@ -9,6 +9,7 @@ use wengert::view::{Ceilings, Profile, profile};
 
 /// Prints the profile of the step whose operations took the median time.
 pub fn run(name: &str, mode: Mode, place: Place, duration: f64, trace: Option<&Path>, json: bool) {
+    place.expect(mode, None);
     let workload = find(name);
     let rounds = Rounds { least: 9, most: 2001, seconds: duration };
     let (medians, mut profiles) = match mode {

@@ -7,16 +7,31 @@ use wengert::{Device, Precision};
 
 /// The sizes of accelerators are named `large_` and the workload.
 pub(crate) fn find(name: &str) -> Workload {
-    let size = if name.starts_with("large_") { Size::Large } else { Size::Full };
-    let mut all = workloads::all(size);
-    let names: Vec<&str> = all.iter().map(|workload| workload.name).collect();
-    match names.iter().position(|known| *known == name.trim_start_matches("large_")) {
-        Some(position) => all.swap_remove(position),
-        None => {
-            eprintln!("there is no workload '{name}'; there are {}", names.join(", "));
-            std::process::exit(2);
-        }
-    }
+    let (size, own) = match name.strip_prefix("large_") {
+        Some(own) => (Size::Large, own),
+        None => (Size::Full, name),
+    };
+    workloads::named(own, size).unwrap_or_else(|| {
+        let names: Vec<&str> = workloads::all(size).iter().map(|workload| workload.name).collect();
+        refuse(&format!("there is no workload '{name}'; there are {}, and large_NAME of each", names.join(", ")))
+    })
+}
+
+/// Ends the program for a wrong command line.
+fn refuse(message: &str) -> ! {
+    eprintln!("wengert-bench: {message}");
+    std::process::exit(2);
+}
+
+/// Megabytes of the command line.
+pub(crate) fn megabytes(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "a number above 0 is expected".to_string())
+}
+
+/// A number of steps of the command line.
+pub(crate) fn steps(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a whole number from 1 on is expected".to_string())
 }
 
 /// How the steps of a workload are run.
@@ -76,6 +91,14 @@ impl Place {
         }
     }
 
+    /// Refuses what eager steps do not have.
+    pub(crate) fn expect(self, mode: Mode, within: Option<f64>) {
+        let is_plain = self.device == On::Cpu && self.precision == Digits::Strict && within.is_none();
+        if matches!(mode, Mode::Eager) && !is_plain {
+            refuse("--device, --precision and --within are for compiled steps: add --mode compiled");
+        }
+    }
+
     pub(crate) fn precision(self) -> Precision {
         match self.precision {
             Digits::Strict => Precision::Strict,
@@ -87,6 +110,7 @@ impl Place {
 
 /// The median and the fastest step of a run of `seconds`, with at least ten steps.
 pub fn run(name: &str, mode: Mode, within: Option<f64>, place: Place, seconds: f64, json: bool) {
+    place.expect(mode, within);
     let workload = find(name);
     let (mut eager, mut compiled) = match mode {
         Mode::Eager => (Some(workload.start()), None),
@@ -137,6 +161,7 @@ pub fn run(name: &str, mode: Mode, within: Option<f64>, place: Place, seconds: f
 
 /// Ten steps from closed-form weights and data.
 pub fn losses(name: &str, mode: Mode, within: Option<f64>, place: Place, json: bool) {
+    place.expect(mode, within);
     let [first, last, norm] = match mode {
         Mode::Eager => find(name).start().ten_steps(),
         Mode::Compiled => {
@@ -181,7 +206,8 @@ pub fn apart(name: &str, place: Place, steps: usize, json: bool) {
     let ((step, most), (_, control)) = (apart(&found, &right), apart(&nudged, &right));
     let (firsts, seconds): (Vec<_>, Vec<_>) = pairs.iter().map(|[first, second]| (*first, *second)).unzip();
     let beside = apart(&firsts, &right).1.max(apart(&seconds, right.get(1..).unwrap_or(&[])).1);
-    let is_same = found == again;
+    let bits = |losses: &[(f64, f64)]| losses.iter().flat_map(|(a, b)| [a.to_bits(), b.to_bits()]).collect::<Vec<_>>();
+    let is_same = bits(&found) == bits(&again);
     let last = found.last().map_or(f64::NAN, |step| step.0);
     if json {
         println!(
@@ -193,6 +219,9 @@ pub fn apart(name: &str, place: Place, steps: usize, json: bool) {
             "{name}: {steps} steps to a loss of {last}; from the CPU's state of every step, at most {beside:.1e} apart; on its own, at most \
              {most:.1e}, at step {step} (the CPU from parameters that differ in the last digit: {control:.1e}); {again} in a second run"
         );
+    }
+    if !is_same {
+        std::process::exit(1);
     }
 }
 

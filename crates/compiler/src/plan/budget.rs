@@ -52,14 +52,25 @@ pub fn towards(program: Program, updates: &[Option<usize>], budget: usize, targe
     (program, usage.total())
 }
 
-/// Searches for the budget itself, then on the way to as little as possible: so every budget above the least that was found can be met.
+/// What a search comes to depends on its goal: the budget itself, a little more or less, or as little as possible. So most budgets above the
+/// least that was found can be met.
+const GOALS: [f64; 5] = [1.0, 1.02, 0.97, 0.9, 0.0];
+
+/// The first program within the budget that a search for one of the goals comes to, or the smallest of all.
 fn searched(program: Program, updates: &[Option<usize>], budget: usize, target: &Target) -> (Program, Usage) {
-    let found = path(program.clone(), updates, budget, budget, target);
-    if found.1.total() <= budget {
-        return found;
+    let mut goals: Vec<usize> = GOALS.iter().map(|share| (budget as f64 * share) as usize).collect();
+    goals.dedup();
+    let mut least: Option<(Program, Usage)> = None;
+    for goal in goals {
+        let found = path(program.clone(), updates, goal, budget, target);
+        if found.1.total() <= budget {
+            return found;
+        }
+        if least.as_ref().is_none_or(|least| found.1.total() < least.1.total()) {
+            least = Some(found);
+        }
     }
-    let least = path(program, updates, 0, budget, target);
-    if least.1.total() < found.1.total() { least } else { found }
+    least.expect("there are goals")
 }
 
 /// Recomputes values towards a plan of `goal` bytes until it needs at most `enough`. Returns the smallest plan on the way.
@@ -268,12 +279,13 @@ impl Usage {
     }
 
     fn error(&self, budget: usize) -> Error {
-        let megabytes = |bytes: usize| format!("{:.3} MB", bytes as f64 / 1e6);
+        // Rounded so that the help is enough, and what is allowed is less.
+        let megabytes = |bytes: usize| format!("{:.3} MB", bytes.div_ceil(1000) as f64 / 1e3);
         let (needed, fixed) = (self.total(), megabytes(self.fixed));
         let message = format!(
-            "a call needs {} and is allowed {}: {fixed} for inputs, constants and outputs, the rest for what it computes",
+            "a call needs {} and is allowed {:.3} MB: {fixed} for inputs, constants and outputs, the rest for what it computes",
             megabytes(needed),
-            megabytes(budget)
+            (budget / 1000) as f64 / 1e3
         );
         let help = match self.fixed > budget {
             true => format!("allow {}: inputs, constants and outputs alone take {fixed}", megabytes(needed)),

@@ -111,9 +111,9 @@ pub fn operation_runner(
     let falls_back = falls_back(attrs);
     let own = op.control().is_some_and(|control| control.is_inlined());
     let options = Options { falls_back, ..Options::default() };
-    match prepare(program, vec![None; outputs.len()], backend, &options) {
+    match prepare(program.clone(), vec![None; outputs.len()], backend, &options) {
         Ok((_, runner)) => Ok(runner),
-        Err(error) if own => Err(error),
+        Err(error) if own || !refused(&program, backend).contains(&true) => Err(error),
         Err(error) => Err(error.help("to(Device::Cpu) copies the operands")),
     }
 }

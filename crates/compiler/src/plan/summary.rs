@@ -331,8 +331,9 @@ impl PlanSummary {
 impl fmt::Display for PlanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let megabytes = |bytes: usize| bytes as f64 / 1e6;
+        let is_divided = self.segments.len() > 1 || self.segments.iter().any(|one| !one.operations.is_empty());
         for (number, kernel) in self.kernels.iter().enumerate() {
-            let begins = |segment: &&PlanSegment| self.segments.len() > 1 && segment.kernels.start == number;
+            let begins = |segment: &&PlanSegment| is_divided && segment.kernels.start == number;
             self.segments.iter().filter(begins).try_for_each(|segment| writeln!(f, "{segment}"))?;
             match self.times.get(number) {
                 Some(time) => writeln!(f, "{number:4}  {time:9.4} ms  {}", kernel.text)?,
@@ -362,8 +363,11 @@ impl fmt::Display for PlanSummary {
         if !back.is_empty() {
             let there = megabytes(back.iter().map(|one| one.bytes_in).sum());
             let back = megabytes(back.iter().map(|one| one.bytes_out).sum());
-            let count = self.segments.len();
-            writeln!(f, "{count} segments; MB copied in every call: to the CPU {there:.3}, from the CPU {back:.3}")?;
+            let count = match self.segments.len() {
+                1 => "1 segment".to_string(),
+                count => format!("{count} segments"),
+            };
+            writeln!(f, "{count}; MB copied in every call: to the CPU {there:.3}, from the CPU {back:.3}")?;
         }
         let (repeated, cost) = (self.repeated_equations(), self.repeated_cost());
         if repeated == 0 {

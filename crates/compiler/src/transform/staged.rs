@@ -283,7 +283,9 @@ impl Code {
     /// A call that is differentiated or batched as a whole runs where its operands are, which must be where the function was compiled for.
     fn expect_device(&self, inputs: &[Tensor]) -> Result<(), Error> {
         let own = self.planning.backend.device();
-        match inputs.iter().find_map(|input| input.innermost_device().filter(|device| *device != own)) {
+        let stays = |input: &&Tensor| !input.comes_along();
+        let device = |input: &Tensor| input.innermost_device().filter(|device| *device != own);
+        match inputs.iter().filter(stays).find_map(device) {
             Some(device) if own != Device::Cpu => {
                 let message = format!("an operand of this call is on {device}, and the function runs on {own}");
                 let help = format!("to(Device::{own:?}) copies a tensor there");

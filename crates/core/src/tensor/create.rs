@@ -180,7 +180,7 @@ impl Tensor {
         Tensor::splat(convert_bits(number.to_bits(), DType::F64, spec.dtype), spec.dtype, spec.shape.clone())
     }
 
-    /// `number` in this tensor's dtype and shape.
+    /// `number` in this tensor's dtype and shape, on its device.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -188,7 +188,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn full_like(&self, number: f64) -> Tensor {
-        Tensor::constant(number, &self.spec())
+        Tensor::constant(number, &self.spec()).beside(self)
     }
 
     #[track_caller]

@@ -78,8 +78,7 @@ pub fn apply(
 ) -> Result<Outputs, Error> {
     let brought = |operand: &&Tensor| match &operand.value {
         Value::Device(_) if operand.device() == device => Ok(operand.plain()),
-        Value::One(_) => operand.try_to(device),
-        Value::Array(array) if array.layout.is_splat() => operand.try_to(device),
+        _ if operand.comes_along() => operand.try_to(device),
         _ => {
             let message = format!("operands are on {device} and on {}", operand.device());
             let help = format!("to(Device::{device:?}) copies a tensor there");
@@ -139,15 +138,30 @@ impl Destination for Device {
             // A tensor that is there already stays what it is, gradient included.
             Some(device) if device == self => return Ok(tensor.clone()),
             Some(_) if tensor.link.is_some() || matches!(tensor.value, Value::Tracer(_)) => {
-                let message = format!("a copy on {self} would have no gradient");
-                let help = "copy the tensor before it is differentiated, or detach() it first";
+                let is_batch = match &tensor.value {
+                    Value::Tracer(tracer) => matches!(tracer.content, Content::Batch { .. }),
+                    _ => false,
+                };
+                let (message, help) = match is_batch {
+                    true => (format!("a copy on {self} would not be batched"), "copy the tensor before vmap"),
+                    false => (
+                        format!("a copy on {self} would have no gradient"),
+                        "copy the tensor before it is differentiated, or detach() it first",
+                    ),
+                };
                 return Err(Error::new(ErrorKind::Device, "to", message).help(help));
             }
             Some(_) => {}
+            // As device() says: wherever the program runs.
+            None if self == Device::Cpu => return Ok(tensor.clone()),
             None => {
                 let help = "leave it out: on(..) names the device of the whole function";
                 return Err(Error::new(ErrorKind::Device, "to", "a tensor inside compile has no device yet").help(help));
             }
+        }
+        // One element is copied, and repeated there.
+        if let Some(one) = tensor.splatted().filter(|_| self != Device::Cpu) {
+            return Ok(self.bring(&one)?.broadcast_to(tensor.shape()));
         }
         let value = tensor.numbers("to")?;
         let own = Tensor::from(value.clone());
@@ -164,17 +178,15 @@ impl Destination for Device {
 }
 
 impl Tensor {
-    /// The device that holds the elements.
+    /// The device that holds the elements; in a transform, those of the tensor below it. While a function is traced for
+    /// [`compile`](crate::compile()) tensors have no device yet, and say [`Device::Cpu`].
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::ones([2]).device(), Device::Cpu);
     /// ```
     pub fn device(&self) -> Device {
-        match &self.value {
-            Value::Device(remote) => remote.memory.device(),
-            _ => Device::Cpu,
-        }
+        self.innermost_device().unwrap_or_default()
     }
 
     /// The device that holds the numbers below all transforms; `None` for a symbol.
@@ -188,7 +200,28 @@ impl Tensor {
                 Content::Batch { values } => values.innermost_device(),
                 Content::Symbol { .. } => None,
             },
-            _ => Some(self.device()),
+            Value::Device(remote) => Some(remote.memory.device()),
+            _ => Some(Device::Cpu),
+        }
+    }
+
+    /// The same numbers where those of another tensor are.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn beside(self, other: &Tensor) -> Tensor {
+        match other.innermost_device() {
+            None | Some(Device::Cpu) => self,
+            Some(device) => self.to(device),
+        }
+    }
+
+    /// Whether an operation on a device takes it as it is: a single number, or one that is repeated.
+    #[doc(hidden)]
+    pub fn comes_along(&self) -> bool {
+        match &self.value {
+            Value::One(_) => true,
+            Value::Array(array) => array.layout.is_splat(),
+            _ => false,
         }
     }
 

@@ -146,27 +146,6 @@ pub fn cache(key: impl Hash, kind: &str) -> Option<PathBuf> {
     Some(folder.join("cuda").join(format!("{:016x}{:016x}.{kind}", half(0), half(1))))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_damaged_file_of_the_cache_is_not_read() {
-        let file = std::env::temp_dir().join(format!("wengert-kept-{}", std::process::id()));
-        keep(Some(&file), b"binary");
-        assert_eq!(kept(&file).as_deref(), Some(&b"binary"[..]));
-        let whole = std::fs::read(&file).unwrap();
-        let mut changed = whole.clone();
-        changed[0] ^= 1;
-        for damaged in [&whole[..whole.len() - 1], &whole[..3], &[], &changed] {
-            std::fs::write(&file, damaged).unwrap();
-            assert_eq!(kept(&file), None, "{damaged:?}");
-        }
-        std::fs::remove_file(&file).unwrap();
-        assert_eq!(kept(&file), None);
-    }
-}
-
 /// The version of the compiler.
 fn version() -> (i32, i32) {
     let (mut major, mut minor) = (0, 0);
@@ -222,5 +201,26 @@ pub fn compile(kernel: &Kernel, architecture: &str) -> Result<Compiled, Error> {
         });
         let _ = nvrtc::destroy_program(program);
         binary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_of_the_cache_is_not_read() {
+        let file = std::env::temp_dir().join(format!("wengert-kept-{}", std::process::id()));
+        keep(Some(&file), b"binary");
+        assert_eq!(kept(&file).as_deref(), Some(&b"binary"[..]));
+        let whole = std::fs::read(&file).unwrap();
+        let mut changed = whole.clone();
+        changed[0] ^= 1;
+        for damaged in [&whole[..whole.len() - 1], &whole[..3], &[], &changed] {
+            std::fs::write(&file, damaged).unwrap();
+            assert_eq!(kept(&file), None, "{damaged:?}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(kept(&file), None);
     }
 }

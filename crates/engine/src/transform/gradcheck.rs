@@ -486,7 +486,7 @@ fn weights_of<Y: Tree>(y: &Y, only: Option<usize>) -> Y {
         let wanted = only.is_none_or(|only| only == position) && leaf.dtype().is_float() && !path.is_frozen();
         position += 1;
         match wanted {
-            true => Tensor::from_vec(weights(leaf.elements()), leaf.shape()),
+            true => Tensor::from_vec(weights(leaf.elements()), leaf.shape()).beside(leaf),
             false => leaf.full_like(0.0),
         }
     })
@@ -514,7 +514,7 @@ fn moved<X: Tree>(x: &X, leaf: usize, element: usize, t: f64) -> X {
         }
         let mut numbers = tensor.to_f64_vec();
         numbers[element] += t;
-        Tensor::from_vec(numbers, tensor.shape())
+        Tensor::from_vec(numbers, tensor.shape()).beside(tensor)
     })
 }
 

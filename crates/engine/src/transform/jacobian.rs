@@ -5,7 +5,7 @@ use crate::error::OrRaise;
 use crate::interp::{Content, Level, Tracer, batch};
 use crate::location::{self, Line};
 use crate::methods::*;
-use crate::primitive::Spec;
+use crate::primitive::{Device, Spec};
 use crate::tree::{Blocks, JacobianLayout};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
 use std::ops::Range;
@@ -67,7 +67,7 @@ pub(super) fn arranged<X: Tree, Y: JacobianLayout>(
     let row = |(output, row): (&Tensor, Flat)| {
         let block = |(input, block): (&&Tensor, Option<Tensor>)| {
             block.unwrap_or_else(|| {
-                Tensor::constant(0.0, &Spec::new(joined(output.shape(), input.shape()), input.dtype()))
+                Tensor::constant(0.0, &Spec::new(joined(output.shape(), input.shape()), input.dtype())).beside(input)
             })
         };
         x.rebuild(inputs.iter().zip(row).map(block).collect::<Vec<_>>())
@@ -110,6 +110,12 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
         let inputs = leaves(record.input.leaves(), &|position, _| record.leaves[position].is_some());
         let outputs = leaves(record.output.leaves(), &|_, leaf| leaf.dtype().is_float());
         Matrix { record, outputs, inputs }
+    }
+
+    /// Where the record is.
+    fn device(&self) -> Device {
+        let leaves = self.record.output.leaves().into_iter().chain(self.record.input.leaves());
+        leaves.map(Tensor::device).find(|device| *device != Device::Cpu).unwrap_or_default()
     }
 
     /// The number of rows and columns.
@@ -209,7 +215,8 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
         let mut start = 0;
         while start < count {
             let range = start..(start + together).min(count);
-            let received = batched(range.len(), units(range.clone(), leaf), &apply)?;
+            let seeds = units(range.clone(), leaf).to(self.device());
+            let received = batched(range.len(), seeds, &apply)?;
             parts.resize_with(received.len(), Vec::new);
             for (part, received) in parts.iter_mut().zip(received) {
                 part.extend(received);

@@ -82,6 +82,6 @@ fn basis<X: Tree>(x: &X, first: usize, count: usize) -> X {
             }
         }
         before += elements;
-        Tensor::from_vec::<f64>(numbers, shape).cast(leaf.dtype())
+        Tensor::from_vec::<f64>(numbers, shape).cast(leaf.dtype()).beside(leaf)
     })
 }

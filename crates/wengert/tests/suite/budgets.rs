@@ -119,6 +119,39 @@ fn a_step_that_does_not_fit_leaves_its_state() {
 }
 
 #[test]
+fn an_error_names_a_budget_that_is_enough() {
+    let x = Tensor::ones([100_020]).contiguous();
+    let double = |x: &Tensor| x * 2.0;
+    let error = catch(|| compile(double).within(1_600_000).call(&x)).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Budget { needed: 1_600_320, allowed: 1_600_000 });
+    let text = error.to_string();
+    assert!(text.contains("needs 1.601 MB and is allowed 1.600 MB") && text.contains("allow 1.601 MB"), "{text}");
+    compile(double).within(1_601_000).call(&x);
+    let text = catch(|| compile(double).within(1).call(&Tensor::from([1.0, 2.0]))).unwrap_err().to_string();
+    assert!(text.contains("needs 0.001 MB and is allowed 0.000 MB"), "{text}");
+}
+
+#[test]
+fn what_one_budget_comes_to_is_enough_for_a_larger_one() {
+    let x = layers();
+    let gradient = || compile(value_and_grad(loss));
+    let free = gradient().plan(&x);
+    let mut most = 0;
+    for share in (30..=100).rev().step_by(5) {
+        let allowed = free.total_bytes() - free.workspace_bytes() + free.workspace_bytes() * share / 100;
+        match catch(|| gradient().within(allowed).plan(&x)) {
+            Ok(plan) => assert!(plan.total_bytes() <= allowed && most == 0, "{share} %: {most} did not fit"),
+            Err(error) => {
+                let ErrorKind::Budget { needed, .. } = *error.kind() else { panic!("{error}") };
+                // The error of a smaller budget does not promise more than that of a larger one.
+                most = most.max(needed);
+                assert!(gradient().within(needed).plan(&x).total_bytes() <= needed, "{share} %");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_signature_has_the_budget_to_itself() {
     let f = compile(|x: &Tensor| (x.matmul(x).exp() + x).sum()).within(20_000);
     f.call(&wave([16, 16], 0.0));

@@ -246,6 +246,71 @@ fn operations_and_their_gradients_stay_there() {
     assert_eq!((found.device(), found.to(Device::Cpu)), (SHELF, right));
 }
 
+/// Functions whose rules begin with constants: seeds, zeros, factors, masks.
+const LOSSES: [fn(&Tensor) -> Tensor; 12] = [
+    |x| (x.exp() * 0.5 - x).mean(),
+    |x| (-x.log_softmax(-1)).mean(),
+    |x| (x.sin() * 2.0 + 1.0).mean(),
+    |x| (-x.sin()).sum(),
+    |x| (x - x.exp()).sum(),
+    |x| {
+        let y = x.square();
+        (&y + &y).sum()
+    },
+    |x| (x.softmax(-1) * 3.0).mean(),
+    |x| x.relu().sum() + x.max() + x.norm(2.0),
+    |x| x.gt(0.5).where_(x.log(), 0.0).sum(),
+    |x| x.cumsum(-1).slice((.., 0..2)).prod(),
+    |x| x.matmul(&x.t()).square().sum(),
+    |x| (x * &Tensor::ones([2, 3]) + &x.full_like(2.0)).square().sum(),
+];
+
+#[test]
+fn every_derivative_of_a_tensor_there_is_there() {
+    let x = Tensor::from([[0.5, 1.0, 2.0], [3.0, 0.25, 1.5]]);
+    let there = on_shelf(x.clone());
+    let same = |name: &str, found: Tensor, right: Tensor| {
+        assert_eq!(found.device(), SHELF, "{name}");
+        assert!(found.to(Device::Cpu).all_close(&right, 1e-12), "{name}: {found}, not {right}");
+    };
+    for (number, f) in LOSSES.into_iter().enumerate() {
+        let name = |what: &str| format!("{what} of loss {number}");
+        same(&name("grad"), grad(f)(&there), grad(f)(&x));
+        same(&name("hessian"), hessian(f)(&there), hessian(f)(&x));
+        same(&name("grad of grad"), grad(|x: &Tensor| grad(f)(x).square().sum())(&there), {
+            grad(|x: &Tensor| grad(f)(x).square().sum())(&x)
+        });
+        same(&name("jvp"), jvp(f, &there, &there).1, jvp(f, &x, &x).1);
+        same(&name("laplacian"), laplacian(f)(&there), laplacian(f)(&x));
+        same(&name("vmap"), vmap(grad(f))(&there.unsqueeze(0)), vmap(grad(f))(&x.unsqueeze(0)));
+        let leaf = there.clone().require_grad();
+        f(&leaf).backward();
+        same(&name("backward"), leaf.grad().unwrap(), grad(f)(&x));
+    }
+    let rows = |x: &Tensor| x.softmax(-1) * 2.0;
+    same("jacobian", jacobian(rows)(&there), jacobian(rows)(&x));
+    same("jacfwd", jacfwd(rows)(&there), jacfwd(rows)(&x));
+    same("jacrev", jacrev(rows)(&there), jacrev(rows)(&x));
+    gradcheck(|x: &Tensor| x.sin().sum(), &there).unwrap();
+    // What the function does not depend on.
+    same("unused", grad(|_: &Tensor| Tensor::from(1.0))(&there), x.zeros_like());
+    let f = compile(LOSSES[0]).on(SHELF);
+    same("hessian of a compiled call", hessian(|x: &Tensor| f.call(x))(&there), hessian(LOSSES[0])(&x));
+    same("an update", &there - grad(LOSSES[0])(&there) * 0.1, &x - grad(LOSSES[0])(&x) * 0.1);
+}
+
+#[test]
+fn a_tensor_says_where_it_is_inside_transforms() {
+    let x = on_shelf(Tensor::from([1.0, 2.0]));
+    let c = Tensor::from([3.0, 4.0]);
+    let f = |x: &Tensor| (x * c.to(x.device())).sum();
+    assert_eq!(grad(f)(&x).to_vec::<f64>(), [3.0, 4.0]);
+    assert_eq!(vmap(|x: &Tensor| x * 2.0 + Tensor::from(1.0).to(x.device()))(&x).to_vec::<f64>(), [3.0, 5.0]);
+    // Where a program runs is known when it is planned.
+    let g = |x: &Tensor| (x * c.to(x.device()) * x.to(x.device())).sum();
+    assert_eq!(compile(grad(g)).on(SHELF).call(&x).to_vec::<f64>(), [6.0, 16.0]);
+}
+
 #[test]
 fn updates_stay_there() {
     let mut x = on_shelf(Tensor::from([1.0, 2.0]));

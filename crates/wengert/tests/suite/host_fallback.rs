@@ -46,6 +46,15 @@ fn nothing_changes_where_the_device_has_everything() {
 }
 
 #[test]
+fn a_plan_that_is_all_on_the_cpu_says_so() {
+    let x = numbers(4);
+    let plan = compile(|x: &Tensor| x.tanh()).on(picky()).with_host_fallback().plan(&x);
+    assert_eq!(sides(&plan), [(Device::Cpu, vec!["tanh"])]);
+    let text = plan.to_string();
+    assert!(text.starts_with("on cpu, for want of tanh") && text.contains("\n1 segment; MB copied"), "{text}");
+}
+
+#[test]
 fn the_rest_stays_on_the_device() {
     let f = |x: &Tensor| {
         let y = x.matmul(x) * 0.5;
