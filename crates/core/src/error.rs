@@ -249,6 +249,13 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// A result whose error has the caller's line.
+#[track_caller]
+pub(crate) fn at_caller<T>(result: Result<T, Error>) -> Result<T, Error> {
+    let line = location::resolve(Line::caller());
+    result.map_err(|error| error.at(line))
+}
+
 /// Unwraps a result, or panics at the caller's line.
 pub trait OrRaise<T> {
     #[track_caller]

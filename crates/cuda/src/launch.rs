@@ -26,6 +26,9 @@ pub enum Word {
     Number(u64),
 }
 
+/// The most shared memory that a block may ask for.
+pub const MOST_SHARED: u32 = 232_448;
+
 /// Blocks and threads of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
@@ -43,6 +46,13 @@ impl Shape {
     /// This many blocks of this many threads.
     pub fn line(blocks: usize, threads: usize) -> Shape {
         Shape { grid: [blocks as u32, 1, 1], block: [threads as u32, 1, 1], shared: 0, cluster: 1 }
+    }
+
+    /// Whether a device launches it.
+    pub fn is_possible(&self) -> bool {
+        let ([x, y, z], threads) = (self.grid, self.block.iter().product::<u32>());
+        let is_grid = [x, y, z].iter().all(|count| *count > 0) && x < 1 << 31 && y <= 65535 && z <= 65535;
+        is_grid && (1..=1024).contains(&threads) && self.shared <= MOST_SHARED && x.is_multiple_of(self.cluster)
     }
 }
 

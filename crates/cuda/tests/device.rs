@@ -140,3 +140,49 @@ fn checkpoints_hold_less_on_a_gpu() {
     let right = x.grad().unwrap().to_f64_vec();
     assert!(expected.iter().zip(&right).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + b.abs())));
 }
+
+#[test]
+fn derivatives_of_tensors_of_a_gpu_are_there() {
+    let _turn = turn();
+    let losses: [fn(&Tensor) -> Tensor; 5] = [
+        |x| (x.exp() * 0.5 - x).mean(),
+        |x| (-x.log_softmax(-1)).mean(),
+        |x| (x.softmax(-1) * 3.0).square().mean() + x.norm(2.0),
+        |x| x.gt(0.5).where_(x.abs().log(), 0.0).sum(),
+        |x| x.matmul(&x.t()).layer_norm(&[6], &Norm::new()).gelu().sum(),
+    ];
+    let x = wave([6, 5], 0.4) + 1.1;
+    let there = x.to(GPU);
+    for (number, f) in losses.into_iter().enumerate() {
+        let same = |name: &str, found: Tensor, right: Tensor| {
+            assert_eq!(found.device(), GPU, "{name} of loss {number}");
+            let apart = (found.to(Device::Cpu) - &right).abs().max().item();
+            assert!(apart <= 2e-4 * (1.0 + right.abs().max().item()), "{name} of loss {number}: {apart}");
+        };
+        same("grad", grad(f)(&there), grad(f)(&x));
+        same("hessian", hessian(f)(&there), hessian(f)(&x));
+        same("jvp", jvp(f, &there, &there).1, jvp(f, &x, &x).1);
+        same("vmap", vmap(grad(f))(&there.unsqueeze(0)), vmap(grad(f))(&x.unsqueeze(0)));
+        let leaf = there.clone().require_grad();
+        f(&leaf).backward();
+        same("backward", leaf.grad().unwrap(), grad(f)(&x));
+        let compiled = compile(f).on(GPU);
+        same("hessian of a compiled call", hessian(|x: &Tensor| compiled.call(x))(&there), hessian(f)(&x));
+        same("an update", &there - grad(f)(&there) * 0.1, &x - grad(f)(&x) * 0.1);
+    }
+}
+
+#[test]
+fn two_runs_have_the_same_bits() {
+    let _turn = turn();
+    for precision in [Precision::Strict, Precision::Tf32, Precision::Bf16] {
+        for name in ["tiny_mlp", "mlp", "rnn", "cnn", "gpt", "elementwise"] {
+            let run = || {
+                let workload = named(name, Size::Full).expect("it is listed");
+                let mut training = workload.compiled_on(None, GPU, precision);
+                (0..10).map(|_| training.measured_step()).map(|(a, b)| [a.to_bits(), b.to_bits()]).collect::<Vec<_>>()
+            };
+            assert_eq!(run(), run(), "{name}, {precision:?}");
+        }
+    }
+}

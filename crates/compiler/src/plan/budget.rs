@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 /// Maximum number of equations, without views, that are repeated for each value.
 const MOST_EQUATIONS: usize = 24;
 
+/// Maximum number of insertions on the way to a goal.
+const MOST_ROUNDS: usize = 1000;
+
 /// Maximum number of candidates tried for one that is kept.
 const MOST_TRIALS: usize = 12;
 
@@ -83,7 +86,10 @@ fn path(
 ) -> (Program, Usage) {
     let mut usage = Usage::of(&program, updates, target);
     let mut smallest: Option<(Program, Usage)> = None;
-    while usage.total() > enough {
+    for _ in 0..MOST_ROUNDS {
+        if usage.total() <= enough {
+            break;
+        }
         // Placement may leave gaps between pieces.
         let room = goal.saturating_sub(usage.fixed + usage.scratch + (usage.arena - usage.fullest().1));
         let costs = program.costs();

@@ -25,16 +25,13 @@ fn read_in_loops(program: &Program) -> Vec<bool> {
     let mut found = vec![true; program.variables()];
     program.outputs().iter().for_each(|output| found[output.index()] = false);
     for equation in program.equations().iter().rev() {
-        let dtypes: SmallVec<[DType; 4]> = equation.inputs.iter().map(|var| program.spec(*var).dtype).collect();
         let is_read_well = match equation.outputs[..] {
             [output] => {
                 let layout =
                     Layout::contiguous(program.spec(equation.inputs.first().copied().unwrap_or(output)).shape.clone());
                 let is_view = equation.inputs.len() == 1
                     && equation.op.view(&equation.attrs, &layout, program.spec(output)).is_some();
-                let is_lane =
-                    equation.op.lowered().lane(&equation.attrs, &dtypes, program.spec(output).dtype).is_some();
-                is_lane || (is_view && found[output.index()])
+                is_lane(program, equation) || (is_view && found[output.index()])
             }
             _ => false,
         };
@@ -45,28 +42,59 @@ fn read_in_loops(program: &Program) -> Vec<bool> {
     found
 }
 
+/// Whether an equation is part of fused loops.
+fn is_lane(program: &Program, equation: &Equation) -> bool {
+    let [output] = equation.outputs[..] else { return false };
+    let dtypes: SmallVec<[DType; 4]> = equation.inputs.iter().map(|var| program.spec(*var).dtype).collect();
+    equation.op.lowered().lane(&equation.attrs, &dtypes, program.spec(output).dtype).is_some()
+}
+
 impl Views {
     pub fn new(program: &Program, target: &Target) -> Views {
+        let mut widens = if target.widens { read_in_loops(program) } else { vec![false; program.variables()] };
+        loop {
+            let (found, refused) = Views::widening(program, &widens);
+            if refused.is_empty() {
+                return found;
+            }
+            refused.into_iter().for_each(|var| widens[var.index()] = false);
+        }
+    }
+
+    /// The views where these conversions to f32 have no memory; and those of them that a call reads, because what looked like a view of
+    /// contiguous memory is none of this one.
+    fn widening(program: &Program, widens: &[bool]) -> (Views, Vec<Var>) {
         let own = |index: usize| {
             let var = Var::new(index);
             (var, Layout::contiguous(program.spec(var).shape.clone()))
         };
         let mut views: Vec<(Var, Layout)> = (0..program.variables()).map(own).collect();
         let mut apart = vec![false; program.variables()];
-        let in_loops = if target.widens { read_in_loops(program) } else { Vec::new() };
+        // The conversion that a variable is, or views.
+        let mut widened: Vec<Option<Var>> = vec![None; program.variables()];
+        let mut refused = Vec::new();
         for equation in program.equations() {
             if let ([x], [y]) = (&equation.inputs[..], &equation.outputs[..]) {
                 let (base, layout) = &views[x.index()];
-                if target.widens && in_loops[y.index()] && is_widening(program, equation) {
+                if widens[y.index()] && is_widening(program, equation) {
                     views[y.index()] = (*base, layout.clone());
                     apart[y.index()] = apart[x.index()];
-                } else if let Some(layout) = equation.op.view(&equation.attrs, layout, program.spec(*y)) {
+                    widened[y.index()] = Some(*y);
+                    continue;
+                }
+                if let Some(layout) = equation.op.view(&equation.attrs, layout, program.spec(*y)) {
                     views[y.index()] = (*base, layout);
                     apart[y.index()] = apart[x.index()] || equation.op.is(BARRIER);
+                    widened[y.index()] = widened[x.index()];
+                    continue;
                 }
             }
+            let read = equation.inputs.iter().filter_map(|input| widened[input.index()]);
+            if read.clone().next().is_some() && !is_lane(program, equation) {
+                refused.extend(read);
+            }
         }
-        Views { views, apart }
+        (Views { views, apart }, refused)
     }
 
     /// The variable whose memory it is stored in.

@@ -1,6 +1,7 @@
 //! Statistics of the memory of devices.
 
 use crate::Error;
+use crate::error::at_caller;
 use crate::primitive::Device;
 use crate::tensor::device::machine;
 use wengert_kernels::pool::{self, PoolStatistics};
@@ -16,10 +17,11 @@ use wengert_kernels::pool::{self, PoolStatistics};
 /// // A build without GPUs, or a machine without this one.
 /// assert_eq!(memory::statistics_of(Device::Cuda(99)).unwrap_err().kind(), &ErrorKind::Device);
 /// ```
+#[track_caller]
 pub fn statistics_of(device: Device) -> Result<PoolStatistics, Error> {
     match device {
         Device::Cpu => Ok(pool::statistics()),
-        device => Ok(machine(device)?.statistics()),
+        device => Ok(at_caller(machine(device))?.statistics()),
     }
 }
 
@@ -30,10 +32,11 @@ pub fn statistics_of(device: Device) -> Result<PoolStatistics, Error> {
 /// use wengert::prelude::*;
 /// memory::reset_peak_of(Device::Cpu).unwrap();
 /// ```
+#[track_caller]
 pub fn reset_peak_of(device: Device) -> Result<(), Error> {
     match device {
         Device::Cpu => pool::reset_peak(),
-        device => machine(device)?.reset_peak(),
+        device => at_caller(machine(device))?.reset_peak(),
     }
     Ok(())
 }

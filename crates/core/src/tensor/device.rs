@@ -3,7 +3,7 @@
 //! A device enters the table when its crate is linked. Elements are copied back when they are read as numbers, once for each value.
 
 use super::{Shape, Tensor, Value};
-use crate::error::OrRaise;
+use crate::error::{OrRaise, at_caller};
 use crate::primitive::{Attrs, Device, Outputs, Primitive, Spec};
 use crate::types::Content;
 pub use crate::types::{DeviceMemory, Remote};
@@ -242,8 +242,9 @@ impl Tensor {
     }
 
     /// The same, with errors as values.
+    #[track_caller]
     pub fn try_to(&self, destination: impl Destination) -> Result<Tensor, Error> {
-        destination.bring(self)
+        at_caller(destination.bring(self))
     }
 
     /// The same numbers in this machine's memory.

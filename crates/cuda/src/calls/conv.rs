@@ -2,7 +2,7 @@
 
 use super::pooling::two;
 use super::{Macros, PROCESSORS, addresses, choose, windows};
-use crate::launch::Shape;
+use crate::launch::{MOST_SHARED, Shape};
 use crate::lower::{Call, Lowering};
 use crate::product::Rounding;
 use wengert_core::{DType, Error};
@@ -119,8 +119,8 @@ impl Tile {
         (tile.shape(sizes, forward).shared <= MOST_BYTES && warps <= 32).then_some(tile)
     }
 
-    /// The tile of a direction: `forward`, or towards the input.
-    fn of(sizes: &Sizes, forward: bool) -> Tile {
+    /// The tile of a direction: `forward`, or towards the input. `None` where the kernel reaches so far that no tile fits.
+    fn of(sizes: &Sizes, forward: bool) -> Option<Tile> {
         let [to_h, to_w] = if forward { sizes.out } else { sizes.input };
         let (outputs, channels) = (sizes.outputs / sizes.groups, sizes.channels / sizes.groups);
         let (to_group, from_group) = if forward { (outputs, channels) } else { (channels, outputs) };
@@ -153,10 +153,12 @@ impl Tile {
         let rows = to_h.min(left).min(if is_padded && sizes.batch >= left / 2 { 2 } else { 8 });
         let images = sizes.batch.min(left / rows).max(1);
         let tile = Tile { strip, outs, lanes, strips, rows, images, depth: 1, places: None };
+        let shared = |tile: &Tile| tile.shape(sizes, forward).shared;
         let mut deeper = [8, 4, 2].into_iter().map(|depth| Tile { depth, ..tile });
-        deeper
-            .find(|tile: &Tile| tile.depth <= from_group && tile.shape(sizes, forward).shared as usize <= STAGE_BYTES)
-            .unwrap_or(tile)
+        let single = Tile { images: 1, ..tile };
+        let smaller = [tile, single, Tile { rows: 1, ..single }, Tile { rows: 1, strips: 1, ..single }];
+        let deeper = deeper.find(|tile| tile.depth <= from_group && shared(tile) as usize <= STAGE_BYTES);
+        deeper.or_else(|| smaller.into_iter().find(|tile| shared(tile) <= MOST_SHARED))
     }
 
     fn shape(&self, sizes: &Sizes, forward: bool) -> Shape {
@@ -261,10 +263,14 @@ pub fn input_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Er
 }
 
 fn gathered(lowering: &mut Lowering, call: &Call<'_>, sizes: Sizes, forward: bool) -> Result<(), Error> {
-    let [from, w, to] = wide(lowering, call)?;
     let is_rounded = lowering.rounding == Rounding::Tf32;
     let rounded = is_rounded.then(|| Tile::of_matrices(&sizes, forward)).flatten();
-    let tile = rounded.unwrap_or_else(|| Tile::of(&sizes, forward));
+    let Some(tile) = rounded.or_else(|| Tile::of(&sizes, forward)) else {
+        let [first, _, last] = shapes(call);
+        let [x, y] = if forward { [first, last] } else { [last, first] };
+        return windows::conv(lowering, call, x, y);
+    };
+    let [from, w, to] = wide(lowering, call)?;
     let (kind, name) = if forward { ("CONV", "conv") } else { ("INPUT_GRADIENT", "conv_input_gradient") };
     let (text, shape) = (tile.macros(&sizes, kind).before(TEXT), tile.shape(&sizes, forward));
     lowering.launch(name, text, shape, addresses(&[Some(from), Some(w), Some(to)]));
@@ -287,7 +293,7 @@ struct WeightTile {
 }
 
 impl WeightTile {
-    fn of(sizes: &Sizes, rounding: Rounding) -> WeightTile {
+    fn of(sizes: &Sizes, rounding: Rounding) -> Option<WeightTile> {
         let (outputs, channels) = (sizes.outputs / sizes.groups, sizes.channels / sizes.groups);
         let tap_h = if sizes.kernel[0] * sizes.kernel[1] > 32 { 1 } else { sizes.kernel[0] };
         let taps = tap_h * sizes.kernel[1];
@@ -308,7 +314,7 @@ impl WeightTile {
             let mut larger = [4, 3, 2, 1].into_iter().map(|rows| WeightTile { rows, ..tile });
             let fits = |tile: &WeightTile| tile.rows <= sizes.out[0] && tile.shared(sizes) <= 100_000;
             if let Some(tile) = larger.find(fits) {
-                return WeightTile { split: tile.split.min(floor(tile.rows * columns / 8)), ..tile };
+                return Some(WeightTile { split: tile.split.min(floor(tile.rows * columns / 8)), ..tile });
             }
         }
         let outs = [16, 8, 4, 2].into_iter().find(|outs| outs * taps <= 80 && *outs <= outputs).unwrap_or(1);
@@ -324,7 +330,21 @@ impl WeightTile {
             let is_shared = tile.rows <= 4 || tile.rows * columns / 4 <= 2 * split;
             tile.rows <= sizes.out[0] && tile.shared(sizes) <= 100_000 && is_shared
         };
-        larger.find(fits).unwrap_or(tile)
+        if let Some(tile) = larger.find(fits) {
+            return Some(tile);
+        }
+        // Kernels that reach far leave room for fewer channels and columns.
+        let mut tile = tile;
+        while tile.shared(sizes) > MOST_SHARED as usize {
+            let WeightTile { lanes: [o, c], columns, split, .. } = tile;
+            tile = match (c > 1, columns > 4, o > 1) {
+                (true, ..) => WeightTile { lanes: [o, c / 2], split: 2 * split, ..tile },
+                (_, true, _) => WeightTile { columns: (columns / 2).next_multiple_of(4), ..tile },
+                (.., true) => WeightTile { lanes: [o / 2, c], split: 2 * split, ..tile },
+                _ => return None,
+            };
+        }
+        Some(tile)
     }
 
     /// The threads that share what a tile counts.
@@ -369,8 +389,10 @@ pub fn weight_gradient(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), E
         return windows::conv(lowering, call, x, y);
     }
     let sizes = Sizes::new(call, x, w, y)?;
+    let Some(tile) = WeightTile::of(&sizes, lowering.rounding) else {
+        return windows::conv(lowering, call, x, y);
+    };
     let [x, y, to] = wide(lowering, call)?;
-    let tile = WeightTile::of(&sizes, lowering.rounding);
     let (tiles, parts, sums) = (tile.tiles(&sizes), tile.parts(&sizes), tile.sums(&sizes));
     let macros = sizes.macros("WEIGHT_GRADIENT");
     let macros = if tile.is_rounded { macros.set("TF32", 1) } else { macros };

@@ -2,8 +2,9 @@
 
 use super::{Macros, address, alignment};
 use crate::launch::Shape;
-use crate::lower::Lowering;
+use crate::lower::{Call, Lowering};
 use wengert_compiler::plan::Read;
+use wengert_core::Error;
 use wengert_kernels::memory::Span;
 use wengert_kernels::view::collapse;
 
@@ -51,4 +52,10 @@ pub fn strided(lowering: &mut Lowering, read: &Read, to: Span) {
         None => ("copy", (elements / width).div_ceil(1024)),
     };
     lowering.launch(name, text, Shape::line(blocks, 256), vec![address(from), address(to)]);
+}
+
+/// `reshape` of what is no view.
+pub fn reshape(lowering: &mut Lowering, call: &Call<'_>) -> Result<(), Error> {
+    let to = lowering.at(call.writes[0].0);
+    lowering.copy(&call.reads[0], to)
 }

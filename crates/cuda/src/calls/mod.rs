@@ -81,6 +81,7 @@ pub const TABLE: &[Row] = &[
     ("permutation", random::permutation),
     ("prod", reduce::reduce),
     ("product_of_others", running::product_of_others),
+    ("reshape", copy::reshape),
     ("rms_norm", norm::forward),
     ("rms_norm_gradient", norm::gradient),
     ("scatter", index::scatter_fold),

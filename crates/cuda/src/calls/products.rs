@@ -53,15 +53,18 @@ fn product(
     if spec.bytes() == 0 {
         return Ok(());
     }
+    if inner == 0 {
+        let c = lowering.at(*c);
+        sum::zeros(lowering, c, spec);
+        return Ok(());
+    }
     if batch > MOST_TOGETHER {
         // The parts begin at multiples of 16 bytes, as the whole does.
         let size = dtype.size();
         let part = |whole: Matrix, first: usize| {
-            let start = first * whole.batch * size;
-            Matrix {
-                span: Span { start: whole.span.start + start, length: whole.span.length - start, ..whole.span },
-                ..whole
-            }
+            // Elements may lie far apart, so the length says little.
+            let start = whole.span.start + first * whole.batch * size;
+            Matrix { span: Span { start, ..whole.span }, ..whole }
         };
         return (0..batch).step_by(MOST_TOGETHER).try_for_each(|first| {
             let (count, start) = (MOST_TOGETHER.min(batch - first), first * rows * cols * size);
@@ -70,10 +73,6 @@ fn product(
         });
     }
     let (c, workspace) = (lowering.at(*c), Span::default());
-    if inner == 0 {
-        sum::zeros(lowering, c, spec);
-        return Ok(());
-    }
     let rounding = lowering.rounding;
     let product = Product { dtype, batch, rows, cols, inner, a, b, c, bias, rounding, workspace };
     match tiled::is_better(&product) {

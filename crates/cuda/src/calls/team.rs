@@ -189,11 +189,7 @@ pub fn scan(lowering: &mut Lowering, scan: &Scan<Vec<PlacedLoop>>, reads: &[(Spa
         if !bytes.is_multiple_of(4) {
             return false;
         }
-        let words = bytes / 4;
-        firsts += &format!(
-            "for (int i = threadIdx.x; i < {words}; i += 256) ((u32 *)(memory + {even}))[i] = ((const u32 *)g{})[i];\n",
-            consts + place
-        );
+        firsts += &format!("copy_bytes(memory + {even}, g{}, {bytes});\n", consts + place);
         each += &format!(
             "char *from{place} = memory + (step % 2 ? {odd} : {even}), *to{place} = memory + (step % 2 ? {even} : {odd});\n"
         );
@@ -221,10 +217,8 @@ pub fn scan(lowering: &mut Lowering, scan: &Scan<Vec<PlacedLoop>>, reads: &[(Spa
     }
     let mut last = String::new();
     for (place, buffers) in buffers.iter().enumerate() {
-        let (words, from) = (body.outputs[place].bytes() / 4, buffers[length % 2]);
-        last += &format!(
-            "for (int i = threadIdx.x; i < {words}; i += 256) ((u32 *)y{place})[i] = ((u32 *)(memory + {from}))[i];\n"
-        );
+        let (bytes, from) = (body.outputs[place].bytes(), buffers[length % 2]);
+        last += &format!("copy_bytes(y{place}, memory + {from}, {bytes});\n");
     }
     let at = if reverse { format!("{} - step", length - 1) } else { "step".to_string() };
     let Team { functions, first, body: work, .. } = team;

@@ -23,8 +23,8 @@ constexpr int WIDTH = (ALIGN < 16 ? ALIGN : 16) / sizeof(T);
 constexpr int BATCH = sizeof(T) == 8 ? 1 : LANES == 32 ? 4 : 2;
 constexpr bool SMOOTH = SMOOTHING > 0;
 constexpr COMPUTE SHARE = (COMPUTE)(SMOOTHING) / CLASSES, REST = 1 - (COMPUTE)(SMOOTHING);
-// Below all logits, and finite, so that differences to it are never NaN.
-constexpr COMPUTE LOWEST = (COMPUTE)-2e38;
+// At most all finite logits, and finite, so that differences to it are never NaN; of 16 bits also times log2 e.
+constexpr COMPUTE LOWEST = sizeof(T) == 2 ? (COMPUTE)-2e38 : sizeof(T) == 4 ? (COMPUTE)-3.4028234663852886e38 : (COMPUTE)-1.7976931348623157e308;
 typedef Pack<T, WIDTH> Values;
 
 DEVICE double larger(double a, double b) { return a > b ? a : b; }

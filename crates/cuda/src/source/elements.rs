@@ -47,19 +47,25 @@ pub fn functions(body: &Loop) -> Result<String, String> {
         let operands = expression.operands.iter().zip(&apply.dtypes);
         let operands: Vec<String> = operands.map(|(name, dtype)| format!("{} {name}", held(*dtype))).collect();
         let (result, operands) = (held(apply.dtype), operands.join(", "));
-        writeln!(text, "DEVICE {result} f{number}({operands}) {{ {} }} // {name}", rounded(&code.text, apply)).unwrap();
+        // Results of 16 bits are rounded as if they were stored, so that they do not depend on what is fused.
+        let rounding = match apply.dtype {
+            DType::BF16 => "through_bf16",
+            DType::F16 => "through_f16",
+            _ => {
+                writeln!(text, "DEVICE {result} op{number}({operands}) {{ {} }} // {name}", code.text).unwrap();
+                continue;
+            }
+        };
+        if name == "cast" {
+            writeln!(text, "DEVICE {result} op{number}({operands}) {{ return {rounding}(x); }} // {name}").unwrap();
+            continue;
+        }
+        let names = expression.operands.join(", ");
+        writeln!(text, "DEVICE {result} exact{number}({operands}) {{ {} }} // {name}", code.text).unwrap();
+        writeln!(text, "DEVICE {result} op{number}({operands}) {{ return {rounding}(exact{number}({names})); }}")
+            .unwrap();
     }
     Ok(text)
-}
-
-/// A conversion to 16 bits rounds; other results keep the digits they are computed with until they are stored.
-fn rounded(code: &str, apply: &Apply) -> String {
-    let rounding = match apply.dtype {
-        DType::BF16 if apply.op.name() == "cast" => "through_bf16(x)",
-        DType::F16 if apply.op.name() == "cast" => "widen_f16(round_f16(x))",
-        _ => return code.to_string(),
-    };
-    format!("return {rounding};")
 }
 
 /// How `width` elements in a row are read.
@@ -94,18 +100,22 @@ pub fn reading(access: &Access, width: usize) -> Reading {
 /// The position of the element with the row-major number `i` in the shape of the access.
 pub fn index(access: &Access, i: &str) -> String {
     let layout = collapse(&access.shape, &access.strides);
+    // The farthest element: beyond 32 bits, steps are long numbers.
+    let sizes = layout.shape.iter().zip(&layout.strides);
+    let reach = sizes.map(|(size, stride)| (size.max(&1) - 1) * stride.unsigned_abs()).sum::<usize>();
+    let long = if reach + access.offset.unsigned_abs() < 1 << 31 { "" } else { "ll" };
     let mut terms: Vec<String> = Vec::new();
     let mut behind = 1;
     for (place, (&size, &stride)) in layout.shape.iter().zip(&layout.strides).enumerate().rev() {
         if stride != 0 {
             let number = if behind == 1 { i.to_string() } else { format!("{i} / {behind}") };
             let number = if place == 0 { number } else { format!("{number} % {size}") };
-            terms.push(if stride == 1 { format!("({number})") } else { format!("({number}) * {stride}") });
+            terms.push(if stride == 1 { format!("({number})") } else { format!("({number}) * {stride}{long}") });
         }
         behind *= size;
     }
     if access.offset != 0 || terms.is_empty() {
-        terms.push(access.offset.to_string());
+        terms.push(format!("{}{long}", access.offset));
     }
     terms.join(" + ")
 }

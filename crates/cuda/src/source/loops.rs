@@ -386,7 +386,7 @@ impl Writer<'_> {
             match instruction {
                 Instruction::Apply(apply) => {
                     let inputs: Vec<String> = apply.inputs.iter().map(|input| format!("v{input}")).collect();
-                    self.line(format!("const {held} v{value} = f{number}({});", inputs.join(", ")));
+                    self.line(format!("const {held} v{value} = op{number}({});", inputs.join(", ")));
                 }
                 Instruction::Spread(input) => self.line(format!("const {held} v{value} = v{input};")),
                 Instruction::Fold(..) => unreachable!("folds have rows"),
@@ -452,7 +452,7 @@ impl Writer<'_> {
                 Instruction::Apply(apply) => {
                     let inputs: Vec<String> = apply.inputs.iter().map(|&input| place(input)).collect();
                     turn(self, !body.is_by_rows(value));
-                    self.line(format!("{} = f{number}({});", place(value), inputs.join(", ")));
+                    self.line(format!("{} = op{number}({});", place(value), inputs.join(", ")));
                 }
                 Instruction::Spread(input) => {
                     turn(self, true);

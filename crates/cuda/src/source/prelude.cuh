@@ -37,6 +37,8 @@ static u32 pack(float low, float high) { return round_bf16(low) | (u32)round_bf1
 static float through_bf16(float x) { return bits_float(pack(0, x)); }
 #endif
 
+DEVICE float through_f16(float x) { return widen_f16(round_f16(x)); }
+
 DEVICE float get(const float *x, i64 i) { return x[i]; }
 DEVICE double get(const double *x, i64 i) { return x[i]; }
 DEVICE float get(const bf16 *x, i64 i) { return bits_float((u32)x[i].bits << 16); }
@@ -155,4 +157,13 @@ template <class F, int N, class T> static __device__ T fold_threads(T x, T first
         x = fold_warp<F>(thread % 32 < N / 32 ? warps[thread % 32] : first);
     }
     return x;
+}
+
+// Copies bytes by all threads of a block: as words, where addresses allow it.
+DEVICE void copy_bytes(char *to, const char *from, int bytes) {
+    if (((u64)to | (u64)from | (u64)bytes) % 4 == 0) {
+        for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x) ((u32 *)to)[i] = ((const u32 *)from)[i];
+    } else {
+        for (int i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+    }
 }

@@ -144,11 +144,9 @@ impl Team {
         Ok(())
     }
 
-    /// Adds a copy of bytes that are divisible by 4.
+    /// Adds a copy.
     pub fn add_copy(&mut self, from: &str, to: &str, bytes: usize) {
-        let words = bytes / 4;
-        let line = format!("((u32 *)({to}))[i] = ((const u32 *)({from}))[i];");
-        writeln!(self.body, "for (int i = threadIdx.x; i < {words}; i += {THREADS}) {line}").unwrap();
+        writeln!(self.body, "copy_bytes((char *)({to}), (const char *)({from}), {bytes});").unwrap();
         self.end();
     }
 

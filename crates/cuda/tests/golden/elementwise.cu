@@ -4,30 +4,30 @@
 
 // Kernel 0: loop
 // words.cuh
-DEVICE float f0(float x, float y) { return (x * y); } // mul
-DEVICE float f1(float x, float y) { return (x + y); } // add
-DEVICE float f2(float x) { return w_tanh<float>(x); } // tanh
-DEVICE float f3(float x) { return (x * x); } // square
-DEVICE float f4(float x) { return (-x); } // neg
-DEVICE float f5(float x) { return w_exp<float>(x); } // exp
-DEVICE float f6(float x, float y) { return (x * y); } // mul
-DEVICE float f7(float x) { return w_log1p<float>(x); } // log1p
-DEVICE float f8(float x) { return w_sigmoid<float>(x); } // sigmoid
-DEVICE float f9(float x, float y) { return (x * y); } // mul
-DEVICE float f10(float x, float y) { return (x + y); } // add
-DEVICE float f11(float cotangent, float y) { return w_guarded<float>(cotangent, (y * (w_lit<float>(1.0) - y))); } // slope
-DEVICE float f12(float cotangent, float x) { return w_guarded<float>(cotangent, w_recip<float>((w_lit<float>(1.0) + w_nan_below<float>(x, (-1.0))))); } // slope
-DEVICE float f13(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
-DEVICE float f14(float x, float y) { return (x + y); } // add
-DEVICE float f15(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
-DEVICE float f16(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
-DEVICE float f17(float x, float y) { return (x - y); } // sub
-DEVICE float f18(float x, float y) { return (x - y); } // sub
-DEVICE float f19(float cotangent, float y) { return w_guarded<float>(cotangent, (w_lit<float>(1.0) - (y * y))); } // slope
-DEVICE float f20(float x, float y) { return (x + y); } // add
-DEVICE float f21(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
-DEVICE float f22(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
-DEVICE float f23(float x, float y) { return (x + y); } // add
+DEVICE float op0(float x, float y) { return (x * y); } // mul
+DEVICE float op1(float x, float y) { return (x + y); } // add
+DEVICE float op2(float x) { return w_tanh<float>(x); } // tanh
+DEVICE float op3(float x) { return (x * x); } // square
+DEVICE float op4(float x) { return (-x); } // neg
+DEVICE float op5(float x) { return w_exp<float>(x); } // exp
+DEVICE float op6(float x, float y) { return (x * y); } // mul
+DEVICE float op7(float x) { return w_log1p<float>(x); } // log1p
+DEVICE float op8(float x) { return w_sigmoid<float>(x); } // sigmoid
+DEVICE float op9(float x, float y) { return (x * y); } // mul
+DEVICE float op10(float x, float y) { return (x + y); } // add
+DEVICE float op11(float cotangent, float y) { return w_guarded<float>(cotangent, (y * (w_lit<float>(1.0) - y))); } // slope
+DEVICE float op12(float cotangent, float x) { return w_guarded<float>(cotangent, w_recip<float>((w_lit<float>(1.0) + w_nan_below<float>(x, (-1.0))))); } // slope
+DEVICE float op13(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
+DEVICE float op14(float x, float y) { return (x + y); } // add
+DEVICE float op15(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
+DEVICE float op16(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
+DEVICE float op17(float x, float y) { return (x - y); } // sub
+DEVICE float op18(float x, float y) { return (x - y); } // sub
+DEVICE float op19(float cotangent, float y) { return w_guarded<float>(cotangent, (w_lit<float>(1.0) - (y * y))); } // slope
+DEVICE float op20(float x, float y) { return (x + y); } // add
+DEVICE float op21(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
+DEVICE float op22(float g, float s) { return w_guarded<float>(g, s); } // guarded_mul
+DEVICE float op23(float x, float y) { return (x + y); } // add
 struct Loop {
     const float *x0;
     const float *x1;
@@ -59,30 +59,30 @@ DEVICE void run(const Loop &at, i64 block, int) {
             const float v0 = g0[k];
             const float v1 = g1[k];
             const float v2 = g2[k];
-            const float v3 = f0(v0, v1);
-            const float v4 = f1(v3, v2);
-            const float v5 = f2(v4);
-            const float v6 = f3(v0);
-            const float v7 = f4(v6);
-            const float v8 = f5(v7);
-            const float v9 = f6(v5, v8);
-            const float v10 = f7(v6);
-            const float v11 = f8(v2);
-            const float v12 = f9(v10, v11);
-            const float v13 = f10(v9, v12);
-            const float v14 = f11(v10, v11);
-            const float v15 = f12(v11, v6);
-            const float v16 = f13(v15, v0);
-            const float v17 = f14(v16, v16);
-            const float v18 = f15(v5, v8);
-            const float v19 = f16(v18, v0);
-            const float v20 = f17(v17, v19);
-            const float v21 = f18(v20, v19);
-            const float v22 = f19(v8, v5);
-            const float v23 = f20(v14, v22);
-            const float v24 = f21(v22, v1);
-            const float v25 = f22(v22, v0);
-            const float v26 = f23(v21, v24);
+            const float v3 = op0(v0, v1);
+            const float v4 = op1(v3, v2);
+            const float v5 = op2(v4);
+            const float v6 = op3(v0);
+            const float v7 = op4(v6);
+            const float v8 = op5(v7);
+            const float v9 = op6(v5, v8);
+            const float v10 = op7(v6);
+            const float v11 = op8(v2);
+            const float v12 = op9(v10, v11);
+            const float v13 = op10(v9, v12);
+            const float v14 = op11(v10, v11);
+            const float v15 = op12(v11, v6);
+            const float v16 = op13(v15, v0);
+            const float v17 = op14(v16, v16);
+            const float v18 = op15(v5, v8);
+            const float v19 = op16(v18, v0);
+            const float v20 = op17(v17, v19);
+            const float v21 = op18(v20, v19);
+            const float v22 = op19(v8, v5);
+            const float v23 = op20(v14, v22);
+            const float v24 = op21(v22, v1);
+            const float v25 = op22(v22, v0);
+            const float v26 = op23(v21, v24);
             if (k < left) sum0 += v13;
             r1[k] = v23;
             r2[k] = v25;

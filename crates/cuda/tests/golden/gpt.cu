@@ -167,7 +167,7 @@
 // Kernel 1: loop
 #define COUNT 1
 // words.cuh
-DEVICE float f0(float x, float y) { return (x + y); } // add
+DEVICE float op0(float x, float y) { return (x + y); } // add
 struct Loop {
     const float *x0;
     const float *x1;
@@ -188,7 +188,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -334,7 +334,7 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 // Kernel 8: loop
 #define COUNT 1
 // words.cuh
-DEVICE float f0(float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; return (x * w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x))))); } // gelu_tanh
+DEVICE float op0(float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; return (x * w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x))))); } // gelu_tanh
 struct Loop {
     const float *x0;
     float *y0;
@@ -351,7 +351,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         #pragma unroll
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
-            const float v1 = f0(v0);
+            const float v1 = op0(v0);
             r0[k] = v1;
         }
         store<4>(at.y0 + i, r0, left);
@@ -441,8 +441,8 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 // Kernel 13: team
 // words.cuh
 namespace loop1 {
-DEVICE u8 f0(i64 x, i64 y) { return (x != y); } // compare
-DEVICE float f1(u8 x) { return x; } // cast
+DEVICE u8 op0(i64 x, i64 y) { return (x != y); } // compare
+DEVICE float op1(u8 x) { return x; } // cast
 struct Loop {
     const i64 *x0;
     const i64 *x1;
@@ -462,8 +462,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
         #pragma unroll
         for (int k = 0; k < 4; k++) {
             const i64 v0 = g0[k];
-            const u8 v2 = f0(v0, v1);
-            const float v3 = f1(v2);
+            const u8 v2 = op0(v0, v1);
+            const float v3 = op1(v2);
             if (k < left) sum0 += v3;
         }
     }
@@ -473,7 +473,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop2 {
-DEVICE float f0(float x, float y) { return (x / y); } // div
+DEVICE float op0(float x, float y) { return (x / y); } // div
 struct Loop {
     const float *x0;
     const float *x1;
@@ -490,7 +490,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -498,7 +498,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop3 {
-DEVICE float f0(float cotangent, float y) { return w_guarded<float>(cotangent, (((float)1.0) / y)); } // slope
+DEVICE float op0(float cotangent, float y) { return w_guarded<float>(cotangent, (((float)1.0) / y)); } // slope
 struct Loop {
     const float *x0;
     const float *x1;
@@ -515,7 +515,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -731,7 +731,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 
 // Kernel 24: loop
 // words.cuh
-DEVICE float f0(float cotangent, float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; const float s = w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x)))); return w_guarded<float>(cotangent, (s + (w_scale<float>(((s * (w_lit<float>(1.0) - s)) * x), GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, (3.0 * GELU_CUBIC)) * x))))); } // slope
+DEVICE float op0(float cotangent, float x) { const double GELU_FACTOR = 1.5957691216057306; const double GELU_CUBIC = 0.044715; const float s = w_sigmoid<float>((w_scale<float>(x, GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, GELU_CUBIC) * x)))); return w_guarded<float>(cotangent, (s + (w_scale<float>(((s * (w_lit<float>(1.0) - s)) * x), GELU_FACTOR) * (w_lit<float>(1.0) + (w_scale<float>(x, (3.0 * GELU_CUBIC)) * x))))); } // slope
 struct Loop {
     const float *x0;
     const float *x1;
@@ -759,7 +759,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
             for (int k = 0; k < 4; k++) {
                 const float v0 = g0[k];
                 const float v1 = g1[k];
-                const float v2 = f0(v0, v1);
+                const float v2 = op0(v0, v1);
                 r0[k] = v2;
                 sum1[k] += v2;
             }
@@ -1116,19 +1116,19 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 // Kernel 41: loop
 #define COUNT 1
 // words.cuh
-DEVICE double f0(double x, double y) { return (x + y); } // add
-DEVICE double f1(double x, double y) { return (x * y); } // mul
-DEVICE double f2(double x) { return w_exp<double>(x); } // exp
-DEVICE double f3(double x, double y) { return (x - y); } // sub
-DEVICE double f4(double x, double y) { return (x * y); } // mul
-DEVICE double f5(double x) { return w_exp<double>(x); } // exp
-DEVICE double f6(double x, double y) { return (x - y); } // sub
-DEVICE double f7(double x) { return w_sqrt<double>(x); } // sqrt
-DEVICE double f8(double x, double y) { return (x * y); } // mul
-DEVICE float f9(double x) { return x; } // cast
-DEVICE double f10(double x, double y) { return (x / y); } // div
-DEVICE double f11(double x, double y) { return (x * y); } // mul
-DEVICE float f12(double x) { return x; } // cast
+DEVICE double op0(double x, double y) { return (x + y); } // add
+DEVICE double op1(double x, double y) { return (x * y); } // mul
+DEVICE double op2(double x) { return w_exp<double>(x); } // exp
+DEVICE double op3(double x, double y) { return (x - y); } // sub
+DEVICE double op4(double x, double y) { return (x * y); } // mul
+DEVICE double op5(double x) { return w_exp<double>(x); } // exp
+DEVICE double op6(double x, double y) { return (x - y); } // sub
+DEVICE double op7(double x) { return w_sqrt<double>(x); } // sqrt
+DEVICE double op8(double x, double y) { return (x * y); } // mul
+DEVICE float op9(double x) { return x; } // cast
+DEVICE double op10(double x, double y) { return (x / y); } // div
+DEVICE double op11(double x, double y) { return (x * y); } // mul
+DEVICE float op12(double x) { return x; } // cast
 struct Loop {
     const double *x0;
     const double *x1;
@@ -1157,19 +1157,19 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r2[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const double v6 = f0(v0, v1);
-            const double v7 = f1(v6, v2);
-            const double v8 = f2(v7);
-            const double v9 = f3(v1, v8);
-            const double v10 = f4(v6, v3);
-            const double v11 = f5(v10);
-            const double v12 = f6(v1, v11);
-            const double v13 = f7(v12);
-            const double v14 = f8(v13, v4);
-            const float v15 = f9(v14);
-            const double v16 = f10(v13, v9);
-            const double v17 = f11(v16, v5);
-            const float v18 = f12(v17);
+            const double v6 = op0(v0, v1);
+            const double v7 = op1(v6, v2);
+            const double v8 = op2(v7);
+            const double v9 = op3(v1, v8);
+            const double v10 = op4(v6, v3);
+            const double v11 = op5(v10);
+            const double v12 = op6(v1, v11);
+            const double v13 = op7(v12);
+            const double v14 = op8(v13, v4);
+            const float v15 = op9(v14);
+            const double v16 = op10(v13, v9);
+            const double v17 = op11(v16, v5);
+            const float v18 = op12(v17);
             r0[k] = v6;
             r1[k] = v15;
             r2[k] = v18;
@@ -1190,14 +1190,14 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 // Kernel 42: loop
 #define COUNT 42
 // words.cuh
-DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
-DEVICE float f1(float x, float y) { const float a = (float)0.999; const float b = (float)0.0010000000000000009; return ((a * x) + (b * (y * y))); } // combine_square
-DEVICE float f2(float x) { return w_sqrt<float>(x); } // sqrt
-DEVICE float f3(float x, float y) { return (x + y); } // add
-DEVICE float f4(float x, float y) { return (x / y); } // div
-DEVICE float f5(float x, float y) { return (x * y); } // mul
-DEVICE float f6(float x, float y) { return (x * y); } // mul
-DEVICE float f7(float x, float y) { return (x + y); } // add
+DEVICE float op0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
+DEVICE float op1(float x, float y) { const float a = (float)0.999; const float b = (float)0.0010000000000000009; return ((a * x) + (b * (y * y))); } // combine_square
+DEVICE float op2(float x) { return w_sqrt<float>(x); } // sqrt
+DEVICE float op3(float x, float y) { return (x + y); } // add
+DEVICE float op4(float x, float y) { return (x / y); } // div
+DEVICE float op5(float x, float y) { return (x * y); } // mul
+DEVICE float op6(float x, float y) { return (x * y); } // mul
+DEVICE float op7(float x, float y) { return (x + y); } // add
 struct Loop {
     const float *x0;
     const float *x1;
@@ -1236,14 +1236,14 @@ DEVICE void run(const Loop &at, i64 block, int) {
             const float v1 = g1[k];
             const float v2 = g2[k];
             const float v4 = g4[k];
-            const float v7 = f0(v0, v1);
-            const float v8 = f1(v2, v1);
-            const float v9 = f2(v8);
-            const float v10 = f3(v9, v3);
-            const float v11 = f4(v7, v10);
-            const float v12 = f5(v4, v5);
-            const float v13 = f6(v11, v6);
-            const float v14 = f7(v12, v13);
+            const float v7 = op0(v0, v1);
+            const float v8 = op1(v2, v1);
+            const float v9 = op2(v8);
+            const float v10 = op3(v9, v3);
+            const float v11 = op4(v7, v10);
+            const float v12 = op5(v4, v5);
+            const float v13 = op6(v11, v6);
+            const float v14 = op7(v12, v13);
             r0[k] = v7;
             r1[k] = v8;
             r2[k] = v14;
@@ -1264,14 +1264,14 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 // Kernel 43: loop
 #define COUNT 11
 // words.cuh
-DEVICE float f0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
-DEVICE float f1(float x, float y) { const float a = (float)0.999; const float b = (float)0.0010000000000000009; return ((a * x) + (b * (y * y))); } // combine_square
-DEVICE float f2(float x) { return w_sqrt<float>(x); } // sqrt
-DEVICE float f3(float x, float y) { return (x + y); } // add
-DEVICE float f4(float x, float y) { return (x / y); } // div
-DEVICE float f5(float x, float y) { return (x * y); } // mul
-DEVICE float f6(float x, float y) { return (x * y); } // mul
-DEVICE float f7(float x, float y) { return (x + y); } // add
+DEVICE float op0(float x, float y) { const float a = (float)0.9; const float b = (float)0.09999999999999998; return ((a * x) + (b * y)); } // combine
+DEVICE float op1(float x, float y) { const float a = (float)0.999; const float b = (float)0.0010000000000000009; return ((a * x) + (b * (y * y))); } // combine_square
+DEVICE float op2(float x) { return w_sqrt<float>(x); } // sqrt
+DEVICE float op3(float x, float y) { return (x + y); } // add
+DEVICE float op4(float x, float y) { return (x / y); } // div
+DEVICE float op5(float x, float y) { return (x * y); } // mul
+DEVICE float op6(float x, float y) { return (x * y); } // mul
+DEVICE float op7(float x, float y) { return (x + y); } // add
 struct Loop {
     const float *x0;
     const float *x1;
@@ -1310,14 +1310,14 @@ DEVICE void run(const Loop &at, i64 block, int) {
             const float v1 = g1[k];
             const float v2 = g2[k];
             const float v4 = g4[k];
-            const float v7 = f0(v0, v1);
-            const float v8 = f1(v2, v1);
-            const float v9 = f2(v8);
-            const float v10 = f3(v9, v3);
-            const float v11 = f4(v7, v10);
-            const float v12 = f5(v4, v5);
-            const float v13 = f6(v11, v6);
-            const float v14 = f7(v12, v13);
+            const float v7 = op0(v0, v1);
+            const float v8 = op1(v2, v1);
+            const float v9 = op2(v8);
+            const float v10 = op3(v9, v3);
+            const float v11 = op4(v7, v10);
+            const float v12 = op5(v4, v5);
+            const float v13 = op6(v11, v6);
+            const float v14 = op7(v12, v13);
             r0[k] = v7;
             r1[k] = v8;
             r2[k] = v14;

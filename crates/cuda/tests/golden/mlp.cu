@@ -45,8 +45,8 @@
 // Kernel 1: loop
 #define COUNT 1
 // words.cuh
-DEVICE float f0(float x) { return ((x <= ((float)0.0)) ? ((float)0.0) : x); } // relu
-DEVICE u8 f1(float x, float y) { return (x > y); } // compare
+DEVICE float op0(float x) { return ((x <= ((float)0.0)) ? ((float)0.0) : x); } // relu
+DEVICE u8 op1(float x, float y) { return (x > y); } // compare
 struct Loop {
     const float *x0;
     const float *x1;
@@ -67,8 +67,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
         #pragma unroll
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
-            const float v2 = f0(v0);
-            const u8 v3 = f1(v2, v1);
+            const float v2 = op0(v0);
+            const u8 v3 = op1(v2, v1);
             r0[k] = v2;
             r1[k] = v3;
         }
@@ -160,8 +160,8 @@ KERNEL(256) loop(const __grid_constant__ Loops loops) {
 // Kernel 6: team
 // words.cuh
 namespace loop1 {
-DEVICE u8 f0(i64 x, i64 y) { return (x != y); } // compare
-DEVICE float f1(u8 x) { return x; } // cast
+DEVICE u8 op0(i64 x, i64 y) { return (x != y); } // compare
+DEVICE float op1(u8 x) { return x; } // cast
 struct Loop {
     const i64 *x0;
     const i64 *x1;
@@ -181,8 +181,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
         #pragma unroll
         for (int k = 0; k < 4; k++) {
             const i64 v0 = g0[k];
-            const u8 v2 = f0(v0, v1);
-            const float v3 = f1(v2);
+            const u8 v2 = op0(v0, v1);
+            const float v3 = op1(v2);
             if (k < left) sum0 += v3;
         }
     }
@@ -192,7 +192,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop2 {
-DEVICE float f0(float x, float y) { return (x / y); } // div
+DEVICE float op0(float x, float y) { return (x / y); } // div
 struct Loop {
     const float *x0;
     const float *x1;
@@ -209,7 +209,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -217,7 +217,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop3 {
-DEVICE float f0(float cotangent, float y) { return w_guarded<float>(cotangent, (((float)1.0) / y)); } // slope
+DEVICE float op0(float cotangent, float y) { return w_guarded<float>(cotangent, (((float)1.0) / y)); } // slope
 struct Loop {
     const float *x0;
     const float *x1;
@@ -234,7 +234,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -361,7 +361,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 
 // Kernel 12: loop
 // words.cuh
-DEVICE float f0(u8 c, float a, float b) { return (c ? a : b); } // where
+DEVICE float op0(u8 c, float a, float b) { return (c ? a : b); } // where
 struct Loop {
     const u8 *x0;
     const float *x1;
@@ -391,7 +391,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
             for (int k = 0; k < 4; k++) {
                 const u8 v0 = g0[k];
                 const float v1 = g1[k];
-                const float v3 = f0(v0, v1, v2);
+                const float v3 = op0(v0, v1, v2);
                 r0[k] = v3;
                 sum1[k] += v3;
             }
@@ -485,7 +485,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 // Kernel 17: loop
 #define COUNT 6
 // words.cuh
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -506,7 +506,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);

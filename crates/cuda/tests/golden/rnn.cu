@@ -63,8 +63,8 @@
 // Kernel 3: scan
 // words.cuh
 namespace loop2 {
-DEVICE float f0(float x, float y) { return (x + y); } // add
-DEVICE float f1(float x) { return w_tanh<float>(x); } // tanh
+DEVICE float op0(float x, float y) { return (x + y); } // add
+DEVICE float op1(float x) { return w_tanh<float>(x); } // tanh
 struct Loop {
     const float *x0;
     const float *x1;
@@ -85,8 +85,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
-            const float v3 = f1(v2);
+            const float v2 = op0(v0, v1);
+            const float v3 = op1(v2);
             r0[k] = v3;
         }
         store<4>(at.y0 + i, r0, left);
@@ -103,7 +103,7 @@ const int part = blockIdx.x;
 const char *g0 = r0 + 6340608 + (i64)part * 0;
 const char *g1 = r0 + 6406144 + (i64)part * 512;
 char *y0 = r0 + 6422528 + (i64)part * 512;
-for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)(memory + 512))[i] = ((const u32 *)g1)[i];
+copy_bytes(memory + 512, g1, 512);
 const int lane1 = threadIdx.x % 2, column1 = threadIdx.x / 2 % 128, row1 = threadIdx.x / 256;
 const float *right1 = (const float *)(g0 + 0 + 0);
 float w1[64];
@@ -138,12 +138,12 @@ __syncthreads();
 { const loop2::Loop at = {(const float *)(g2 + 0), (const float *)(memory + 0), (float *)(to0 + 0), 128, 1};
 for (int tile = 0; tile < 1; tile++) loop2::run(at, tile, 0); }
 __syncthreads();
-for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)(y1 + 0))[i] = ((const u32 *)(from0 + 0 + 0))[i];
+copy_bytes((char *)(y1 + 0), (const char *)(from0 + 0 + 0), 512);
 __syncthreads();
-for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)(y2 + 0))[i] = ((const u32 *)(to0 + 0 + 0))[i];
+copy_bytes((char *)(y2 + 0), (const char *)(to0 + 0 + 0), 512);
 __syncthreads();
 }
-for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)y0)[i] = ((u32 *)(memory + 512))[i];
+copy_bytes(y0, memory + 512, 512);
 }
 
 // Kernel 4: product
@@ -201,8 +201,8 @@ for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)y0)[i] = ((u32 *)(memory + 
 // Kernel 7: team
 // words.cuh
 namespace loop1 {
-DEVICE u8 f0(i64 x, i64 y) { return (x != y); } // compare
-DEVICE float f1(u8 x) { return x; } // cast
+DEVICE u8 op0(i64 x, i64 y) { return (x != y); } // compare
+DEVICE float op1(u8 x) { return x; } // cast
 struct Loop {
     const i64 *x0;
     const i64 *x1;
@@ -222,8 +222,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
         #pragma unroll
         for (int k = 0; k < 4; k++) {
             const i64 v0 = g0[k];
-            const u8 v2 = f0(v0, v1);
-            const float v3 = f1(v2);
+            const u8 v2 = op0(v0, v1);
+            const float v3 = op1(v2);
             if (k < left) sum0 += v3;
         }
     }
@@ -233,7 +233,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop2 {
-DEVICE float f0(float x, float y) { return (x / y); } // div
+DEVICE float op0(float x, float y) { return (x / y); } // div
 struct Loop {
     const float *x0;
     const float *x1;
@@ -250,7 +250,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -258,7 +258,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop3 {
-DEVICE float f0(float cotangent, float y) { return w_guarded<float>(cotangent, (((float)1.0) / y)); } // slope
+DEVICE float op0(float cotangent, float y) { return w_guarded<float>(cotangent, (((float)1.0) / y)); } // slope
 struct Loop {
     const float *x0;
     const float *x1;
@@ -275,7 +275,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -403,7 +403,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 // Kernel 13: scan
 // words.cuh
 namespace loop1 {
-DEVICE float f0(float cotangent, float y) { return w_guarded<float>(cotangent, (w_lit<float>(1.0) - (y * y))); } // slope
+DEVICE float op0(float cotangent, float y) { return w_guarded<float>(cotangent, (w_lit<float>(1.0) - (y * y))); } // slope
 struct Loop {
     const float *x0;
     const float *x1;
@@ -424,7 +424,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -441,7 +441,7 @@ const int part = blockIdx.x;
 const char *g0 = r0 + 0 + (i64)part * 0;
 const char *g1 = r1 + 6324224 + (i64)part * 512;
 char *y0 = r1 + 6340608 + (i64)part * 512;
-for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)(memory + 0))[i] = ((const u32 *)g1)[i];
+copy_bytes(memory + 0, g1, 512);
 const int lane2 = threadIdx.x % 2, column2 = threadIdx.x / 2 % 128, row2 = threadIdx.x / 256;
 const float *right2 = (const float *)(g0 + 0 + 0);
 float w2[64];
@@ -476,7 +476,7 @@ if (lane2 == 0 && tile * 128 + column2 < 128) to[row * 128 + tile * 128 + column
 }
 __syncthreads();
 }
-for (int i = threadIdx.x; i < 128; i += 256) ((u32 *)y0)[i] = ((u32 *)(memory + 0))[i];
+copy_bytes(y0, memory + 0, 512);
 }
 
 // Kernel 14: product
@@ -572,7 +572,7 @@ KERNEL(256) loop(const __grid_constant__ Loop at) { run(at, blockIdx.x, blockIdx
 // Kernel 18: loop
 #define COUNT 5
 // words.cuh
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -593,7 +593,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);

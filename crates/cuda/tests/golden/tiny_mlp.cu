@@ -4,8 +4,8 @@
 // Kernel 0: team
 // words.cuh
 namespace loop2 {
-DEVICE float f0(float x) { return ((x <= ((float)0.0)) ? ((float)0.0) : x); } // relu
-DEVICE u8 f1(float x, float y) { return (x > y); } // compare
+DEVICE float op0(float x) { return ((x <= ((float)0.0)) ? ((float)0.0) : x); } // relu
+DEVICE u8 op1(float x, float y) { return (x > y); } // compare
 struct Loop {
     const float *x0;
     const float *x1;
@@ -26,8 +26,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
         #pragma unroll
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
-            const float v2 = f0(v0);
-            const u8 v3 = f1(v2, v1);
+            const float v2 = op0(v0);
+            const u8 v3 = op1(v2, v1);
             r0[k] = v2;
             r1[k] = v3;
         }
@@ -37,8 +37,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop4 {
-DEVICE float f0(float x) { return ((x <= ((float)0.0)) ? ((float)0.0) : x); } // relu
-DEVICE u8 f1(float x, float y) { return (x > y); } // compare
+DEVICE float op0(float x) { return ((x <= ((float)0.0)) ? ((float)0.0) : x); } // relu
+DEVICE u8 op1(float x, float y) { return (x > y); } // compare
 struct Loop {
     const float *x0;
     const float *x1;
@@ -59,8 +59,8 @@ DEVICE void run(const Loop &at, i64 block, int) {
         #pragma unroll
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
-            const float v2 = f0(v0);
-            const u8 v3 = f1(v2, v1);
+            const float v2 = op0(v0);
+            const u8 v3 = op1(v2, v1);
             r0[k] = v2;
             r1[k] = v3;
         }
@@ -70,9 +70,9 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop6 {
-DEVICE float f0(float x, float y) { return (x - y); } // sub
-DEVICE float f1(float x) { return (x * x); } // square
-DEVICE float f2(float cotangent, float x) { return w_guarded<float>(cotangent, (w_lit<float>(2.0) * x)); } // slope
+DEVICE float op0(float x, float y) { return (x - y); } // sub
+DEVICE float op1(float x) { return (x * x); } // square
+DEVICE float op2(float cotangent, float x) { return w_guarded<float>(cotangent, (w_lit<float>(2.0) * x)); } // slope
 struct Loop {
     const float *x0;
     const float *x1;
@@ -105,9 +105,9 @@ DEVICE void run(const Loop &at, int tile, int part) {
             for (int k = 0; k < 1; k++) {
                 const float v0 = g0[k];
                 const float v1 = g1[k];
-                const float v3 = f0(v0, v1);
-                const float v4 = f1(v3);
-                const float v5 = f2(v2, v3);
+                const float v3 = op0(v0, v1);
+                const float v4 = op1(v3);
+                const float v5 = op2(v2, v3);
                 if (k < left) sum0 += v4;
                 r1[k] = v5;
                 sum2[k] += v5;
@@ -132,7 +132,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
 }
 }
 namespace loop7 {
-DEVICE float f0(float x, float y) { return (x * y); } // mul
+DEVICE float op0(float x, float y) { return (x * y); } // mul
 struct Loop {
     const float *x0;
     const float *x1;
@@ -149,7 +149,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -157,7 +157,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop10 {
-DEVICE float f0(u8 c, float a, float b) { return (c ? a : b); } // where
+DEVICE float op0(u8 c, float a, float b) { return (c ? a : b); } // where
 struct Loop {
     const u8 *x0;
     const float *x1;
@@ -187,7 +187,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
             for (int k = 0; k < 4; k++) {
                 const u8 v0 = g0[k];
                 const float v1 = g1[k];
-                const float v3 = f0(v0, v1, v2);
+                const float v3 = op0(v0, v1, v2);
                 r0[k] = v3;
                 sum1[k] += v3;
             }
@@ -208,7 +208,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
 }
 }
 namespace loop13 {
-DEVICE float f0(u8 c, float a, float b) { return (c ? a : b); } // where
+DEVICE float op0(u8 c, float a, float b) { return (c ? a : b); } // where
 struct Loop {
     const u8 *x0;
     const float *x1;
@@ -238,7 +238,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
             for (int k = 0; k < 4; k++) {
                 const u8 v0 = g0[k];
                 const float v1 = g1[k];
-                const float v3 = f0(v0, v1, v2);
+                const float v3 = op0(v0, v1, v2);
                 r0[k] = v3;
                 sum1[k] += v3;
             }
@@ -259,7 +259,7 @@ DEVICE void run(const Loop &at, int tile, int part) {
 }
 }
 namespace loop15 {
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -280,7 +280,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -288,7 +288,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop16 {
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -309,7 +309,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -317,7 +317,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop17 {
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -338,7 +338,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -346,7 +346,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop18 {
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -367,7 +367,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -375,7 +375,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop19 {
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -396,7 +396,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         for (int k = 0; k < 4; k++) {
             const float v0 = g0[k];
             const float v1 = g1[k];
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);
@@ -404,7 +404,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
 }
 }
 namespace loop20 {
-DEVICE float f0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
+DEVICE float op0(float x, float y) { const float a = (float)1.0; const float b = (float)-0.001; return ((a * x) + (b * y)); } // combine
 struct Loop {
     const float *x0;
     const float *x1;
@@ -421,7 +421,7 @@ DEVICE void run(const Loop &at, i64 block, int) {
         float r0[4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float v2 = f0(v0, v1);
+            const float v2 = op0(v0, v1);
             r0[k] = v2;
         }
         store<4>(at.y0 + i, r0, left);

@@ -5,6 +5,7 @@ mod axes;
 #[cfg(feature = "compiled")]
 mod compiled;
 mod control;
+mod edges;
 mod emulator;
 mod fallback;
 mod operations;

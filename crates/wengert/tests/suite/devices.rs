@@ -378,8 +378,9 @@ fn a_plan_says_what_it_uses_there_and_the_memory_of_a_device_is_counted() {
 
 #[test]
 fn a_device_that_does_not_exist_is_an_error_with_a_line() {
-    let error = Tensor::from([1.0, 2.0]).try_to(Device::Cuda(999)).unwrap_err();
+    let (error, line) = (Tensor::from([1.0, 2.0]).try_to(Device::Cuda(999)).unwrap_err(), line!());
     assert_eq!(error.kind(), &ErrorKind::Device);
+    assert!(error.line().unwrap().to_string().contains(&format!("devices.rs:{line}:")), "{error}");
     assert!(error.suggestion().is_some(), "{error}");
     let error = catch(|| compile(|x: &Tensor| x * 2.0).on(Device::Cuda(999))).err().unwrap();
     assert!(error.line().is_some_and(|line| line.to_string().contains("devices.rs")), "{error}");

@@ -43,10 +43,25 @@ fn two_crates_may_use_unsafe_code() {
         assert_eq!(manifest.contains("[lints]\nworkspace = true"), !is_allowed, "{}", folder.display());
     }
     // One of them only in its driver, and where it enters the table of devices.
-    absent("crates/cuda/src/calls", &["allow(unsafe_code)"]);
-    absent("crates/cuda/src/source", &["allow(unsafe_code)"]);
-    let library = fs::read_to_string(root().join("crates/cuda/src/lib.rs")).unwrap();
-    assert_eq!(library.matches("allow(unsafe_code)").count(), 1, "only the driver");
+    let allowing = sources("crates/cuda/src").into_iter().filter_map(|(path, text)| {
+        let count = text.matches("allow(unsafe_code)").count();
+        (count > 0).then(|| (Path::new(&path).file_name().unwrap().to_str().unwrap().to_string(), count))
+    });
+    let mut allowing: Vec<(String, usize)> = allowing.collect();
+    allowing.sort();
+    assert_eq!(allowing, [("lib.rs".to_string(), 1), ("machine.rs".to_string(), 1)]);
+}
+
+#[test]
+fn a_build_without_the_feature_has_no_driver_of_gpus() {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let users = lock.split("[[package]]").filter(|package| package.contains("\n \"cudarc\""));
+    let users: Vec<&str> = users.filter_map(|package| package.split('"').nth(1)).collect();
+    assert_eq!(users, ["wengert-cuda"]);
+    let facade = fs::read_to_string(root().join("crates/wengert/Cargo.toml")).unwrap();
+    assert!(facade.contains("wengert-cuda = { workspace = true, optional = true }"), "{facade}");
+    let default = facade.lines().find(|line| line.starts_with("default = ")).unwrap();
+    assert!(!default.contains("cuda"), "{default}");
 }
 
 #[test]
