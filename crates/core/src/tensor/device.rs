@@ -179,7 +179,7 @@ impl Destination for Device {
 
 impl Tensor {
     /// The device that holds the elements; in a transform, those of the tensor below it. While a function is traced for
-    /// [`compile`](crate::compile()) tensors have no device yet, and say [`Device::Cpu`].
+    /// `compile` tensors have no device yet, and say [`Device::Cpu`].
     ///
     /// ```
     /// use wengert::prelude::*;
