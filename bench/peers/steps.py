@@ -5,9 +5,13 @@
     python3 -m venv venv && venv/bin/pip install numpy torch jax
     venv/bin/python bench/peers/steps.py
 
+On a machine with an NVIDIA GPU, with the feature `cuda` of `wengert-bench`, the option --cuda compares the steps of accelerators: here with
+torch.compile captured in a CUDA graph. Names may begin with `large_`, and end with the precision, as in `large_gpt:bf16`.
+
 Prints the median time of a step in milliseconds as a Markdown table. Every figure comes from a process of its own; the systems take
 turns, and a cell is the median over the rounds. All use f32, two threads and the shapes of `wengert-bench step`; a step computes the loss
 and its gradient, and updates the parameters by SGD, for gpt by AdamW (elementwise: the gradient only). Tracing and compiling are not timed.
+On the GPU f32 is strict unless a precision is named, `bf16` means autocast with f32 parameters, and 20 steps are timed together.
 """
 
 import argparse
@@ -20,16 +24,27 @@ import sys
 import time
 
 WORKLOADS = ["tiny_mlp", "mlp", "rnn", "cnn", "gpt", "elementwise"]
+ON_GPU = ["tiny_mlp", "mlp", "rnn", "large_cnn", "large_cnn:tf32", "gpt", "gpt:tf32", "large_elementwise", "large_gpt:bf16"]
 PEERS = ["torch-eager", "torch-compile", "jax-jit"]
 RATE, BETA1, BETA2, EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
 
-# The transformer: tokens, width, hidden width and heads of a block, and the number of blocks.
-VOCABULARY, WIDTH, HIDDEN, HEADS, BLOCKS = 96, 256, 1024, 8, 4
+# The transformer: vocabulary, tokens of a sequence, width, and the number of blocks; small and large.
+GPT = {False: (96, 128, 256, 4), True: (50304, 1024, 768, 12)}
 PER_BLOCK = 12
+
+
+def heads(width):
+    return 12 if width == 768 else 8
+
+
+def plain(name):
+    """The name without size and precision."""
+    return name.split(":")[0].removeprefix("large_")
 
 
 def shapes(name):
     """Parameters, then data: a shape, or (shape, number of classes) for labels."""
+    is_large, name = name.startswith("large_"), plain(name)
     if name == "tiny_mlp":
         return [(32, 10), (32,), (32, 32), (32,), (1, 32), (1,)], [(16, 10), (16, 1)]
     if name == "mlp":
@@ -38,14 +53,16 @@ def shapes(name):
         return [(128, 64), (128,), (128, 128), (10, 128), (10,)], [(128, 32, 64), ((32,), 10)]
     if name == "cnn":
         parameters = [(32, 1, 3, 3), (32,), (64, 32, 3, 3), (64,), (128, 9216), (128,), (10, 128), (10,)]
-        return parameters, [(64, 1, 28, 28), ((64,), 10)]
+        batch = 256 if is_large else 64
+        return parameters, [(batch, 1, 28, 28), ((batch,), 10)]
     if name == "gpt":
+        vocabulary, length, width, blocks = GPT[is_large]
         linear = lambda outputs, inputs: [(outputs, inputs), (outputs,)]
-        layers = linear(3 * WIDTH, WIDTH) + linear(WIDTH, WIDTH) + linear(HIDDEN, WIDTH) + linear(WIDTH, HIDDEN)
-        parameters = [(VOCABULARY, WIDTH), (128, WIDTH)] + ([(WIDTH,)] * 4 + layers) * BLOCKS
-        tokens = ((8, 128), VOCABULARY)
-        return parameters + [(WIDTH,), (WIDTH,), (VOCABULARY, WIDTH)], [tokens, tokens]
-    return [(1 << 22,)] * 3, []
+        layers = linear(3 * width, width) + linear(width, width) + linear(4 * width, width) + linear(width, 4 * width)
+        parameters = [(vocabulary, width), (length, width)] + ([(width,)] * 4 + layers) * blocks
+        tokens = ((8, length), vocabulary)
+        return parameters + [(width,), (width,), (vocabulary, width)], [tokens, tokens]
+    return [(1 << 26 if is_large else 1 << 22,)] * 3, []
 
 
 def arrays(name):
@@ -56,7 +73,7 @@ def arrays(name):
     scaled = lambda shape: (draw.standard_normal(shape) / max(shape[-1], 1) ** 0.5).astype(np.float32)
     labels = lambda shape, classes: draw.integers(0, classes, shape)
     parameters, data = shapes(name)
-    if name == "elementwise":
+    if plain(name) == "elementwise":
         return [draw.standard_normal(shape).astype(np.float32) for shape in parameters], []
     is_label = lambda shape: isinstance(shape[0], tuple)
     return [scaled(shape) for shape in parameters], [labels(*s) if is_label(s) else scaled(s) for s in data]
@@ -84,7 +101,7 @@ def loss(name, p, data, f):
             h = f.layer_norm(x, gain2, bias2) @ up.T + up_bias
             x = x + f.gelu(h) @ down.T + down_bias
         logits = f.layer_norm(x, p[-3], p[-2]) @ p[-1].T
-        return f.cross_entropy(logits.reshape(-1, VOCABULARY), data[1].reshape(-1))
+        return f.cross_entropy(logits.reshape(-1, p[0].shape[0]), data[1].reshape(-1))
     h = data[0]
     for layer in range(0, len(p), 2):
         h = h @ p[layer].T + p[layer + 1]
@@ -92,10 +109,13 @@ def loss(name, p, data, f):
     return ((h - data[1]) ** 2).mean() if name == "tiny_mlp" else f.cross_entropy(h, data[1])
 
 
-def torch_step(name, compiled):
+def torch_step(system, name):
+    """A step in PyTorch, and what waits for its end."""
     import torch
 
+    on_gpu, (name, _, precision) = system == "torch-graph", name.partition(":")
     torch.set_num_threads(2)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
     class f:
         tanh, exp, log1p, sigmoid, relu, zeros = torch.tanh, torch.exp, torch.log1p, torch.sigmoid, torch.relu, torch.zeros
@@ -108,29 +128,47 @@ def torch_step(name, compiled):
 
         def causal_attention(x):
             batch, tokens, _ = x.shape
-            q, k, v = x.view(batch, tokens, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
+            q, k, v = x.view(batch, tokens, 3, heads(x.shape[-1] // 3), -1).permute(2, 0, 3, 1, 4)
             y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             return y.transpose(1, 2).reshape(batch, tokens, -1)
 
-    parameters, data = ([torch.from_numpy(x) for x in part] for part in arrays(name))
+    if on_gpu:
+        f.zeros = functools.partial(torch.zeros, device="cuda")
+    place = "cuda" if on_gpu else "cpu"
+    parameters, data = ([torch.from_numpy(x).to(place) for x in part] for part in arrays(name))
     parameters = [x.requires_grad_() for x in parameters]
+    name = plain(name)
     function = lambda p, d: loss(name, p, d, f)
-    function = torch.compile(function) if compiled else function
+    function = function if system == "torch-eager" else torch.compile(function)
 
-    adamw = torch.optim.AdamW(parameters, RATE, (BETA1, BETA2), EPSILON, DECAY) if name == "gpt" else None
+    options = {"fused": True, "capturable": True} if on_gpu else {}
+    adamw = torch.optim.AdamW(parameters, RATE, (BETA1, BETA2), EPSILON, DECAY, **options) if name == "gpt" else None
+    update = torch.optim.SGD(parameters, RATE) if on_gpu and name not in ("gpt", "elementwise") else adamw
 
     def step():
         for x in parameters:
             x.grad = None
-        function(parameters, data).backward()
-        if adamw:
-            adamw.step()
+        with torch.autocast(place, dtype=torch.bfloat16, enabled=precision == "bf16"):
+            value = function(parameters, data)
+        value.backward()
+        if update:
+            update.step()
         elif name != "elementwise":
             with torch.no_grad():
                 for x in parameters:
                     x -= RATE * x.grad
 
-    return step
+    if not on_gpu:
+        return step, lambda: None
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(5):
+            step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay, torch.cuda.synchronize
 
 
 def jax_step(name):
@@ -148,7 +186,7 @@ def jax_step(name):
 
         def causal_attention(x):
             batch, tokens, _ = x.shape
-            q, k, v = jnp.moveaxis(x.reshape(batch, tokens, 3, HEADS, -1), 2, 0)
+            q, k, v = jnp.moveaxis(x.reshape(batch, tokens, 3, heads(x.shape[-1] // 3), -1), 2, 0)
             return jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(batch, tokens, -1)
 
         cross_entropy = lambda logits, y: -jnp.take_along_axis(jax.nn.log_softmax(logits), y[:, None], 1).mean()
@@ -180,25 +218,30 @@ def jax_step(name):
         state[0], result = jax.block_until_ready(update(state[0], data))
         return result
 
-    return step
+    return step, lambda: None
 
 
 def measure(system, name, seconds):
-    step = jax_step(name) if system == "jax-jit" else torch_step(name, system == "torch-compile")
+    step, wait = jax_step(name) if system == "jax-jit" else torch_step(system, name)
+    together = 20 if system == "torch-graph" else 1
     for _ in range(3):
         step()
+    wait()
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 3:
         start = time.perf_counter()
-        step()
-        times.append(1e3 * (time.perf_counter() - start))
+        for _ in range(together):
+            step()
+        wait()
+        times.append(1e3 * (time.perf_counter() - start) / together)
     return statistics.median(times)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ours", default="target/release/wengert-bench")
-    parser.add_argument("--workloads", default=",".join(WORKLOADS))
+    parser.add_argument("--cuda", action="store_true", help="on a GPU, beside torch.compile in a CUDA graph")
+    parser.add_argument("--workloads", help="names, with commas between them")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--one", nargs=2, metavar=("SYSTEM", "WORKLOAD"), help=argparse.SUPPRESS)
@@ -208,7 +251,9 @@ def main():
         return
 
     def run(system, name):
-        ours = [options.ours, "step", name, "--mode", system.split("-")[-1], "--json"]
+        own, _, precision = name.partition(":")
+        ours = [options.ours, "step", own, "--mode", system.split("-")[-1], "--json"]
+        ours += ["--device", "cuda", "--precision", precision or "strict"] if options.cuda else []
         theirs = [sys.executable, __file__, "--one", system, name]
         command = (ours if system.startswith("wengert") else theirs) + ["--seconds", str(options.seconds)]
         output = subprocess.run(command, capture_output=True, text=True)
@@ -217,9 +262,10 @@ def main():
             sys.exit(f"{' '.join(command)} failed:\n{output.stderr}")
         return json.loads(lines[-1])["median_ms"]
 
-    systems = ["wengert-eager", "wengert-compiled"] + PEERS
+    systems = ["wengert-compiled", "torch-graph"] if options.cuda else ["wengert-eager", "wengert-compiled"] + PEERS
+    names = options.workloads.split(",") if options.workloads else ON_GPU if options.cuda else WORKLOADS
     print("| step, ms | " + " | ".join(systems) + " |\n|---" * 1 + "|---" * len(systems) + "|")
-    for name in options.workloads.split(","):
+    for name in names:
         rounds = [{system: run(system, name) for system in systems} for _ in range(options.rounds)]
         cells = (statistics.median(times[system] for times in rounds) for system in systems)
         print(f"| {name} | " + " | ".join(f"{cell:.3g}" for cell in cells) + " |", flush=True)
