@@ -1,31 +1,22 @@
 //! The kernels of the shared workloads, as text files. `WENGERT_BLESS=1` writes them.
 
+#[path = "suite/recorder.rs"]
+mod recorder;
+
+use recorder::Recorder;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use wengert::backend::{Backend, Plan, Runner, Target};
+use std::sync::Arc;
+use wengert::Line;
+use wengert::backend::{Backend, Input, Plan, Runner, Target};
 use wengert::prelude::*;
 use wengert_bench::workloads::{Size, all, named};
 use wengert_cuda::calls::TEXTS;
 use wengert_cuda::launch::{Launches, Word, Work};
-use wengert_cuda::lower::lower;
+use wengert_cuda::lower::ALIGNMENT;
 use wengert_cuda::product::Product;
 use wengert_cuda::source::WORDS;
 use wengert_kernels::memory::Span;
-
-/// Keeps the launches of a plan, and does not run it.
-struct Recorder(Arc<Mutex<Option<Launches>>>);
-
-impl Backend for Recorder {
-    fn target(&self) -> Target {
-        wengert_cuda::TARGET
-    }
-
-    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
-        *self.0.lock().unwrap() = Some(lower(&plan, 90)?.0);
-        Err(Error::new(ErrorKind::Device, "record", "nothing runs"))
-    }
-}
 
 /// The launches in order, then the texts; files of this crate are named only.
 fn shown(launches: &Launches) -> String {
@@ -64,11 +55,11 @@ fn kernels_of_the_workloads() {
     let narrow = named("gpt", Size::Full).map(|workload| ("gpt_bf16", workload, Precision::Bf16));
     for (name, workload, precision) in strict.chain(narrow) {
         let file = folder.join(format!("{name}.cu"));
-        let kept = Arc::new(Mutex::new(None));
-        let mut steps = workload.placed(None, Arc::new(Recorder(kept.clone())), Device::Cpu, precision);
+        let recorder = Recorder::default();
+        let mut steps = workload.placed(None, Arc::new(recorder.clone()), Device::Cpu, precision);
         let error = catch(|| steps.step()).unwrap_err();
         assert_eq!(error.operation(), "record", "{error}");
-        let text = shown(kept.lock().unwrap().as_ref().expect("a plan was made"));
+        let text = shown(&recorder.take().expect("a plan was made"));
         if std::env::var_os("WENGERT_BLESS").is_some() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&file, &text).unwrap();
@@ -97,10 +88,10 @@ fn spans(launches: &Launches, work: &Work) -> Vec<Span> {
 #[test]
 fn launches_come_in_order_and_stay_in_their_memory() {
     for workload in all(Size::Full) {
-        let (name, kept) = (workload.name, Arc::new(Mutex::new(None)));
-        let mut steps = workload.placed(None, Arc::new(Recorder(kept.clone())), Device::Cpu, Precision::Strict);
+        let (name, recorder) = (workload.name, Recorder::default());
+        let mut steps = workload.placed(None, Arc::new(recorder.clone()), Device::Cpu, Precision::Strict);
         catch(|| steps.step()).unwrap_err();
-        let launches = kept.lock().unwrap().take().expect("a plan was made");
+        let launches = recorder.take().expect("a plan was made");
         assert!(launches.list.is_sorted_by_key(|launch| launch.step), "{name}: steps in order");
         for launch in &launches.list {
             for span in spans(&launches, &launch.work).into_iter().filter(|span| span.region == 0) {
@@ -114,6 +105,49 @@ fn launches_come_in_order_and_stay_in_their_memory() {
                 }
                 Work::Copy { from, to } => assert!(!from.overlaps(to), "{name}: a copy over itself"),
                 _ => {}
+            }
+        }
+    }
+}
+
+/// Makes plans that are not run.
+struct Idle;
+
+impl Backend for Idle {
+    fn target(&self) -> Target {
+        wengert_cuda::TARGET
+    }
+
+    fn runner(&self, _: Plan) -> Result<Box<dyn Runner>, Error> {
+        Ok(Box::new(Idle))
+    }
+}
+
+impl Runner for Idle {
+    fn run<'a>(
+        &'a self,
+        _: &mut dyn Iterator<Item = Input<'a>>,
+        _: &mut dyn Iterator<Item = &'a mut Tensor>,
+        _: Line,
+    ) -> Result<(), Error> {
+        unreachable!("nothing runs")
+    }
+}
+
+#[test]
+fn values_that_live_together_lie_apart() {
+    for precision in [Precision::Strict, Precision::Bf16] {
+        for workload in all(Size::Full) {
+            let (name, plan) = (workload.name, workload.placed(None, Arc::new(Idle), Device::Cpu, precision).plan());
+            let mut pieces = plan.pieces().to_vec();
+            pieces.sort_by_key(|piece| piece.start);
+            for (number, one) in pieces.iter().enumerate() {
+                assert!(one.start.is_multiple_of(ALIGNMENT) && one.start + one.bytes <= plan.workspace_bytes());
+                let beside = pieces[number + 1..].iter().take_while(|other| other.start < one.start + one.bytes);
+                for other in beside {
+                    let is_together = one.first <= other.last && other.first <= one.last;
+                    assert!(!is_together, "{name}, {precision:?}: {one:?} and {other:?}");
+                }
             }
         }
     }

@@ -87,16 +87,17 @@ impl Gpu {
             return Err(failed("there is no driver", "the library libcuda was not found")
                 .help("install the driver of the GPU, or run on Device::Cpu"));
         }
-        let other = "run on Device::Cpu";
         // A library without the functions of a driver makes its loader panic.
-        let started = std::panic::catch_unwind(|| driver::init().and_then(|()| driver::device::get_count()));
-        let count = match started {
-            Ok(Ok(count)) => count as usize,
-            Ok(Err(error)) => return Err(driver_error("the driver does not start")(error).help(other)),
-            Err(_) => {
-                return Err(failed("the driver does not start", "libcuda lacks functions of a driver").help(other));
-            }
-        };
+        std::panic::catch_unwind(|| Gpu::begin(number)).unwrap_or_else(|_| {
+            Err(failed("the driver does not start", "libcuda lacks functions of a driver").help("run on Device::Cpu"))
+        })
+    }
+
+    /// The same where there is a driver.
+    fn begin(number: usize) -> Result<Gpu, Error> {
+        let count = driver::init().and_then(|()| driver::device::get_count());
+        let other = |error| driver_error("the driver does not start")(error).help("run on Device::Cpu");
+        let count = count.map_err(other)? as usize;
         if number >= count {
             let message = format!("there is no GPU {number}: this machine has {count}");
             return Err(Error::new(ErrorKind::Device, "cuda", message)

@@ -1,25 +1,11 @@
 //! The compiler of kernels accepts every text for the newest architecture that is tuned for, and keeps numbers in registers.
 
+use super::recorder::Recorder;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
-use wengert::backend::{Backend, Plan, Runner, Target};
+use std::sync::Arc;
 use wengert::prelude::*;
 use wengert_bench::workloads::{Size, all};
 use wengert_cuda::launch::Kernel;
-use wengert_cuda::lower::lower;
-
-struct Kernels(Arc<Mutex<Vec<Kernel>>>);
-
-impl Backend for Kernels {
-    fn target(&self) -> Target {
-        wengert_cuda::TARGET
-    }
-
-    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
-        *self.0.lock().unwrap() = lower(&plan, 90)?.0.kernels;
-        Err(Error::new(ErrorKind::Device, "record", "nothing runs"))
-    }
-}
 
 /// The most registers of a thread in loops, of which 256 threads are a block and two blocks fit, and in other kernels.
 const MOST_REGISTERS: [usize; 2] = [128, 255];
@@ -39,11 +25,11 @@ fn kernels_of_the_workloads_compile_without_spills() {
                 if size == Size::Large && (workload.name != "gpt" || precision != Precision::Bf16) {
                     continue;
                 }
-                let (name, kernels) = (workload.name, Arc::new(Mutex::new(Vec::new())));
-                let backend = Arc::new(Kernels(kernels.clone()));
-                let mut steps = workload.placed(None, backend, Device::Cpu, precision);
-                catch(|| steps.step()).unwrap_err();
-                for kernel in kernels.lock().unwrap().iter().filter(|kernel| texts.insert(kernel.text.clone())) {
+                let (name, recorder) = (workload.name, Recorder::default());
+                let mut steps = workload.placed(None, Arc::new(recorder.clone()), Device::Cpu, precision);
+                let error = catch(|| steps.step()).unwrap_err();
+                let kernels = recorder.take().unwrap_or_else(|| panic!("{name}: {error}")).kernels;
+                for kernel in kernels.iter().filter(|kernel| texts.insert(kernel.text.clone())) {
                     check(name, kernel);
                 }
             }

@@ -1,11 +1,10 @@
 //! Programs at the edges of what kernels take: views that are none, strides beyond 32 bits, odd addresses, many matrices, far windows.
 
 use super::emulator::Emulator;
-use std::sync::{Arc, Mutex};
-use wengert::backend::{Backend, Plan, Runner, Target};
+use super::recorder::Recorder;
+use std::sync::Arc;
 use wengert::prelude::*;
 use wengert_cuda::launch::Launches;
-use wengert_cuda::lower::lower;
 
 fn wave(shape: &[usize]) -> Tensor {
     let numbers = (0..shape.iter().product()).map(|i: usize| (1.7 * i as f64 + 0.3).sin() as f32);
@@ -84,25 +83,11 @@ fn windows_that_reach_far() {
     }
 }
 
-/// Keeps the launches of a plan, and does not run it.
-struct Recorder(Arc<Mutex<Option<Launches>>>);
-
-impl Backend for Recorder {
-    fn target(&self) -> Target {
-        wengert_cuda::TARGET
-    }
-
-    fn runner(&self, plan: Plan) -> Result<Box<dyn Runner>, Error> {
-        *self.0.lock().unwrap() = Some(lower(&plan, 90)?.0);
-        Err(Error::new(ErrorKind::Device, "record", "nothing runs"))
-    }
-}
-
 /// What a function of tensors of one repeated number, which take no memory, launches.
 fn launches(f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>, x: Vec<Tensor>) -> Result<Launches, Error> {
-    let kept = Arc::new(Mutex::new(None));
-    let error = catch(|| compile(|x: &Vec<Tensor>| f(x)).on(Arc::new(Recorder(kept.clone()))).call(&x)).unwrap_err();
-    kept.lock().unwrap().take().ok_or(error)
+    let recorder = Recorder::default();
+    let error = catch(|| compile(|x: &Vec<Tensor>| f(x)).on(Arc::new(recorder.clone())).call(&x)).unwrap_err();
+    recorder.take().ok_or(error)
 }
 
 #[test]

@@ -9,5 +9,6 @@ mod edges;
 mod emulator;
 mod fallback;
 mod operations;
+mod recorder;
 mod shapes;
 mod workloads;
