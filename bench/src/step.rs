@@ -23,15 +23,15 @@ fn refuse(message: &str) -> ! {
     std::process::exit(2);
 }
 
-/// Megabytes of the command line.
-pub(crate) fn megabytes(text: &str) -> Result<f64, String> {
+/// Megabytes or seconds of the command line.
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "a number above 0 is expected".to_string())
 }
 
 /// A number of steps of the command line.
 pub(crate) fn steps(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a whole number from 1 on is expected".to_string())
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "an integer from 1 on is expected".to_string())
 }
 
 /// How the steps of a workload are run.

@@ -8,7 +8,7 @@ use crate::error::OrRaise;
 use crate::interp::{Level, eval, imperative};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
-use crate::tensor::Value;
+use crate::tensor::{Value, device};
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -97,6 +97,9 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         let message = format!("takes {} operands, got {}", op.operands(), operands.len());
         return Err(Error::new(ErrorKind::Argument, op.name(), message));
     }
+    let together = device::together(operands);
+    let references: SmallVec<[&Tensor; 4]> = together.iter().flatten().collect();
+    let operands = if together.is_some() { &references[..] } else { operands };
     let mut highest: Option<&Arc<Level>> = None;
     let mut linked = false;
     for operand in operands {

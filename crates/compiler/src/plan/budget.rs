@@ -55,25 +55,17 @@ pub fn towards(program: Program, updates: &[Option<usize>], budget: usize, targe
     (program, usage.total())
 }
 
-/// What a search comes to depends on its goal: the budget itself, a little more or less, or as little as possible. So most budgets above the
-/// least that was found can be met.
+/// What a search comes to depends on its goal: the budget itself, a little more or less, or as little as possible, which comes last.
 const GOALS: [f64; 5] = [1.0, 1.02, 0.97, 0.9, 0.0];
 
-/// The first program within the budget that a search for one of the goals comes to, or the smallest of all.
+/// The first program within the budget that a search for one of the goals comes to. If there is none, the smallest on the way to as little as
+/// possible: that way is the same for all budgets, so what it comes to is a budget that can be met, as is every larger one.
 fn searched(program: Program, updates: &[Option<usize>], budget: usize, target: &Target) -> (Program, Usage) {
     let mut goals: Vec<usize> = GOALS.iter().map(|share| (budget as f64 * share) as usize).collect();
     goals.dedup();
-    let mut least: Option<(Program, Usage)> = None;
-    for goal in goals {
-        let found = path(program.clone(), updates, goal, budget, target);
-        if found.1.total() <= budget {
-            return found;
-        }
-        if least.as_ref().is_none_or(|least| found.1.total() < least.1.total()) {
-            least = Some(found);
-        }
-    }
-    least.expect("there are goals")
+    let last = goals.pop().expect("there are goals");
+    let search = |goal: usize| path(program.clone(), updates, goal, budget, target);
+    goals.into_iter().map(search).find(|(_, usage)| usage.total() <= budget).unwrap_or_else(|| search(last))
 }
 
 /// Recomputes values towards a plan of `goal` bytes until it needs at most `enough`. Returns the smallest plan on the way.

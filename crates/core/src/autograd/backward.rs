@@ -285,7 +285,8 @@ fn seeds(caller: &str, outputs: &[&Tensor], options: &Backward) -> Result<Vec<Te
             return Err(Error::new(ErrorKind::Shape(shapes), caller, message)
                 .help("a seed has the shape and dtype of its output"));
         }
-        Ok(if options.create_graph { seed.clone() } else { seed.plain() })
+        let seed = seed.placed(output)?;
+        Ok(if options.create_graph { seed } else { seed.plain() })
     };
     outputs.iter().zip(&options.seeds).map(check).collect()
 }

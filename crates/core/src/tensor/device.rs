@@ -68,6 +68,22 @@ pub fn of(operands: &[&Tensor]) -> Option<Device> {
     remote.map(|operand| operand.device())
 }
 
+/// The operands of an operation with those that repeat one number copied to the device of the others, if there is one. Rules read them too,
+/// and what they compute from them alone would be on the CPU.
+#[inline]
+pub fn together(operands: &[&Tensor]) -> Option<SmallVec<[Tensor; 4]>> {
+    let repeats = |operand: &&Tensor| matches!(&operand.value, Value::Array(array) if array.layout.is_splat());
+    if !operands.iter().any(|operand| repeats(operand)) {
+        return None;
+    }
+    let device = operands.iter().filter_map(|operand| operand.innermost_device()).find(|it| *it != Device::Cpu)?;
+    let brought = |operand: &&Tensor| match repeats(operand) && operand.link.is_none() && operand.slot.is_none() {
+        true => operand.to(device),
+        false => Tensor::clone(operand),
+    };
+    Some(operands.iter().map(brought).collect())
+}
+
 /// Applies an operation on the device of its operands. Single numbers, and tensors that repeat one, come along.
 pub fn apply(
     device: Device,
@@ -212,6 +228,22 @@ impl Tensor {
         match other.innermost_device() {
             None | Some(Device::Cpu) => self,
             Some(device) => self.to(device),
+        }
+    }
+
+    /// A seed, tangent or cotangent of another tensor where that tensor is: one that comes along is copied there, others have to be there.
+    #[doc(hidden)]
+    pub fn placed(&self, of: &Tensor) -> Result<Tensor, Error> {
+        match (self.innermost_device(), of.innermost_device()) {
+            (Some(own), Some(device)) if own != device => match self.comes_along() {
+                true => self.try_to(device),
+                false => {
+                    let message = format!("a seed or tangent is on {own}, and what it belongs to is on {device}");
+                    let help = format!("to(Device::{device:?}) copies a tensor there");
+                    Err(Error::new(ErrorKind::Device, "to", message).help(help))
+                }
+            },
+            _ => Ok(self.clone()),
         }
     }
 

@@ -27,7 +27,7 @@ fn pushed<X: Tree, Y: Tree>(f: &mut dyn FnMut(&X) -> Y, x: &X, dx: &X, line: Lin
     let tangents = dx.leaves();
     let mut position = 0;
     let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
-        let tangent = tangents[position].clone();
+        let tangent = tangents[position].placed(leaf).or_raise();
         position += 1;
         match leaf.dtype().is_float() && !path.is_frozen() {
             true => tangent::lift(&level.0, leaf, tangent, line),

@@ -74,14 +74,14 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
     pub fn pull_tree(&self, caller: &str, cotangent: &Y, keep: bool, line: Line) -> Result<X, Error> {
         let _scope = location::scope(line);
         expect_like(caller, "the cotangent", cotangent, &self.output, line)?;
-        Ok(filled(&self.input, self.pull(given(cotangent), keep)?))
+        Ok(filled(&self.input, self.pull(placed(cotangent, &self.output)?, keep)?))
     }
 
     /// [`push`](Record::push) for a tree; leaves that receive nothing get zeros.
     pub fn push_tree(&self, caller: &str, tangent: &X, line: Line) -> Result<Y, Error> {
         let _scope = location::scope(line);
         expect_like(caller, "the tangent", tangent, &self.input, line)?;
-        Ok(filled(&self.output, self.push(given(tangent))?))
+        Ok(filled(&self.output, self.push(placed(tangent, &self.input)?)?))
     }
 }
 
@@ -112,6 +112,11 @@ pub fn once<X, Y>(f: impl FnOnce(&X) -> Y) -> impl FnMut(&X) -> Y {
 /// All leaves of a tree.
 pub fn given<T: Tree>(tree: &T) -> Flat {
     tree.leaves().into_iter().map(|leaf| Some(leaf.clone())).collect()
+}
+
+/// The same for seeds or tangents of another tree, each where the leaf is that it belongs to.
+pub fn placed<T: Tree>(tree: &T, of: &T) -> Result<Flat, Error> {
+    tree.leaves().into_iter().zip(of.leaves()).map(|(leaf, of)| leaf.placed(of).map(Some)).collect()
 }
 
 /// A tree like `like` with these leaves, and zeros where a leaf is `None`.

@@ -1,6 +1,6 @@
 //! Reverse mode: a value and the linear map from output cotangents to input cotangents.
 
-use super::record::{Chosen, Record, expect_like, given, once};
+use super::record::{Chosen, Record, expect_like, once, placed};
 use super::vmap::vmap;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
@@ -69,7 +69,7 @@ impl<X: Tree, Y: Tree> Pullback<X, Y> {
         let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         expect_like("pullback", "the cotangent", cotangent, &self.0.output, line).or_raise();
-        let leaves = self.0.pull(given(cotangent), true).or_raise();
+        let leaves = self.0.pull(placed(cotangent, &self.0.output).or_raise(), true).or_raise();
         self.0.input.named_leaves().into_iter().map(|(name, _)| name).zip(leaves).collect()
     }
 }

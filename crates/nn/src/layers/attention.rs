@@ -135,7 +135,7 @@ impl MultiHeadAttention {
             let mask = self.is_causal.then(|| {
                 let (queries, keys) = (q.size(-2) as i64, k.size(-2) as i64);
                 let position = Tensor::arange(0..queries).unsqueeze(1) + before as i64;
-                Tensor::arange(0..keys).le(&position)
+                Tensor::arange(0..keys).le(&position).beside(&q)
             });
             let options = mask.iter().fold(Attention::new(), |options, mask| options.mask(mask));
             let y = self.out_proj.forward(&joined(&q.attention(&k, &v, &options)), context);
@@ -166,7 +166,7 @@ impl MultiHeadAttention {
         };
         let table = |f: fn(f64) -> f64| {
             let values: Vec<f64> = (0..tokens * half).map(|i| f(angle(i))).collect();
-            Tensor::from_vec(values, [tokens, half]).cast(x.dtype())
+            Tensor::from_vec(values, [tokens, half]).cast(x.dtype()).beside(x)
         };
         let (cos, sin) = (table(f64::cos), table(f64::sin));
         let (a, b) = (x.slice((Ellipsis, ..half)), x.slice((Ellipsis, half..)));

@@ -517,7 +517,8 @@ impl Tensor {
     #[track_caller]
     pub fn one_hot(&self, classes: usize) -> Tensor {
         let _name = within("one_hot");
-        self.check_index(classes).unsqueeze(-1).equal(Tensor::arange(classes)).cast(DType::I64)
+        let index = self.check_index(classes);
+        index.unsqueeze(-1).equal(Tensor::arange(classes).beside(self)).cast(DType::I64)
     }
 }
 

@@ -133,6 +133,8 @@ impl Tensor {
         if p == 0.0 {
             return self.clone();
         }
+        // A key is two words of the CPU, unless it was moved.
+        let key = Key::from_tensor(key.tensor().clone().beside(self));
         let kept = key.uniform(shape, DType::F32).ge(p).broadcast_to(self.shape());
         let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
         kept.where_(self * scale, 0.0)

@@ -147,7 +147,7 @@ impl Tensor {
         let (a, b) = (self.broadcast_to(&shape), other.broadcast_to(&shape));
         let turned = |x: &Tensor, order: [i64; 3]| {
             let along: Vec<usize> = (0..shape.rank()).map(|axis| if axis == at { 3 } else { 1 }).collect();
-            x.gather(at as isize, &Tensor::from(order).reshape(along).broadcast_to(&shape))
+            x.gather(at as isize, &Tensor::from(order).reshape(along).broadcast_to(&shape).beside(x))
         };
         let (next, last) = ([1, 2, 0], [2, 0, 1]);
         turned(&a, next) * turned(&b, last) - turned(&a, last) * turned(&b, next)

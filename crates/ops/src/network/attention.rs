@@ -120,7 +120,7 @@ fn scores(attrs: &Attrs, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tenso
         return s;
     }
     let [.., queries, keys] = *s.shape() else { unreachable!("scores are matrices") };
-    let seen = Tensor::arange(queries).unsqueeze(1).ge(Tensor::arange(keys));
+    let seen = Tensor::arange(queries).unsqueeze(1).ge(Tensor::arange(keys)).beside(&s);
     seen.where_(&s, f64::NEG_INFINITY)
 }
 

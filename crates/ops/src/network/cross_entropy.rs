@@ -85,7 +85,7 @@ fn parts(attrs: &Attrs, x: &Tensor, targets: &Tensor, weight: Option<&Tensor>) -
     let classes = x.shape()[axis];
     let targets = targets.cast(DType::I64);
     let counts = targets.not_equal(attrs.int("ignored"));
-    let own = Tensor::arange(classes).equal(targets.unsqueeze(axis)).cast(x.dtype());
+    let own = Tensor::arange(classes).beside(x).equal(targets.unsqueeze(axis)).cast(x.dtype());
     let smoothing = attrs.real("smoothing");
     let q = own * (1.0 - smoothing) + smoothing / classes as f64;
     let q = weight.map_or_else(|| q.clone(), |weight| &q * weight);

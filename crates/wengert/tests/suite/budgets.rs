@@ -145,7 +145,9 @@ fn what_one_budget_comes_to_is_enough_for_a_larger_one() {
                 let ErrorKind::Budget { needed, .. } = *error.kind() else { panic!("{error}") };
                 // The error of a smaller budget does not promise more than that of a larger one.
                 most = most.max(needed);
-                assert!(gradient().within(needed).plan(&x).total_bytes() <= needed, "{share} %");
+                for budget in [needed, needed + 1, needed + needed / 20] {
+                    assert!(gradient().within(budget).plan(&x).total_bytes() <= budget, "{share} %: {budget}");
+                }
             }
         }
     }

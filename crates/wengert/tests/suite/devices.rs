@@ -247,7 +247,7 @@ fn operations_and_their_gradients_stay_there() {
 }
 
 /// Functions whose rules begin with constants: seeds, zeros, factors, masks.
-const LOSSES: [fn(&Tensor) -> Tensor; 12] = [
+const LOSSES: [fn(&Tensor) -> Tensor; 18] = [
     |x| (x.exp() * 0.5 - x).mean(),
     |x| (-x.log_softmax(-1)).mean(),
     |x| (x.sin() * 2.0 + 1.0).mean(),
@@ -261,6 +261,15 @@ const LOSSES: [fn(&Tensor) -> Tensor; 12] = [
     |x| x.relu().sum() + x.max() + x.norm(2.0),
     |x| x.gt(0.5).where_(x.log(), 0.0).sum(),
     |x| x.cumsum(-1).slice((.., 0..2)).prod(),
+    |x| (x / 3.0).square().sum() + x.mean_over(0).square().sum(),
+    |x| (x / &Tensor::full([2, 3], 4.0)).sin().sum() + x.var_over(1).sum(),
+    |x| x.pow(Tensor::from(3.0)).sum() + Tensor::from(3.0).pow(x).sum(),
+    |x| x.cross_entropy(&Tensor::from([2i64, 0]).to(x.device()), &CrossEntropy::new()),
+    |x| {
+        let q = x.reshape([1, 2, 3]);
+        q.attention(&q, &q, &Attention::new().causal()).square().sum()
+    },
+    |x| x.dropout(0.5, &Key::new(3)).square().sum() + x.cross(&x.flip(&[0])).square().sum(),
     |x| x.matmul(&x.t()).square().sum(),
     |x| (x * &Tensor::ones([2, 3]) + &x.full_like(2.0)).square().sum(),
 ];
@@ -294,6 +303,25 @@ fn every_derivative_of_a_tensor_there_is_there() {
     gradcheck(|x: &Tensor| x.sin().sum(), &there).unwrap();
     // What the function does not depend on.
     same("unused", grad(|_: &Tensor| Tensor::from(1.0))(&there), x.zeros_like());
+    // Seeds and tangents that repeat a number come along; others have to be there.
+    let ones = Tensor::ones([2, 3]);
+    let double = |x: &Tensor| x * 2.0 + 1.0;
+    same("vjp", vjp(double, &there).1.call(&ones), &ones * 2.0);
+    same("jvp along ones", jvp(double, &there, &ones).1, &ones * 2.0);
+    same("linearize", linearize(double, &there).1.apply(&ones), &ones * 2.0);
+    same("hvp", hvp(|x: &Tensor| x.square().sum(), &there, &ones), &ones * 2.0);
+    jet(|x: &Tensor| x.square(), &there, &[ones.clone()], 2)
+        .into_iter()
+        .zip([x.square(), &x * 2.0, &ones * 2.0])
+        .for_each(|(found, right)| same("jet", found, right));
+    let leaf = there.clone().require_grad();
+    (&leaf * 2.0).backward_with(Backward::new().seed(&ones));
+    same("seeded", leaf.grad().unwrap(), &ones * 2.0);
+    for error in [catch(|| jvp(double, &there, &x)).unwrap_err(), catch(|| vjp(double, &there).1.call(&x)).unwrap_err()]
+    {
+        assert_eq!(error.kind(), &ErrorKind::Device);
+        assert!(error.suggestion().unwrap().contains("to(Device::Cuda(500))") && error.line().is_some(), "{error}");
+    }
     let f = compile(LOSSES[0]).on(SHELF);
     same("hessian of a compiled call", hessian(|x: &Tensor| f.call(x))(&there), hessian(LOSSES[0])(&x));
     same("an update", &there - grad(LOSSES[0])(&there) * 0.1, &x - grad(LOSSES[0])(&x) * 0.1);

@@ -62,7 +62,8 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
         let mut factorial = 1.0;
         let coefficients = (1..).zip(&directions).map(|(k, direction)| {
             factorial *= f64::from(k);
-            Some(if k == 1 { direction[position].clone() } else { direction[position] / factorial })
+            let direction = direction[position].placed(leaf).or_raise();
+            Some(if k == 1 { direction } else { direction / factorial })
         });
         lift(&level.0, Series::new(leaf.clone(), coefficients), line)
     });
