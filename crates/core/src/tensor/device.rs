@@ -73,7 +73,7 @@ pub fn of(operands: &[&Tensor]) -> Option<Device> {
 #[inline]
 pub fn together(operands: &[&Tensor]) -> Option<SmallVec<[Tensor; 4]>> {
     let repeats = |operand: &&Tensor| matches!(&operand.value, Value::Array(array) if array.layout.is_splat());
-    if !operands.iter().any(|operand| repeats(operand)) {
+    if !operands.iter().any(repeats) {
         return None;
     }
     let device = operands.iter().filter_map(|operand| operand.innermost_device()).find(|it| *it != Device::Cpu)?;

@@ -310,7 +310,7 @@ fn every_derivative_of_a_tensor_there_is_there() {
     same("jvp along ones", jvp(double, &there, &ones).1, &ones * 2.0);
     same("linearize", linearize(double, &there).1.apply(&ones), &ones * 2.0);
     same("hvp", hvp(|x: &Tensor| x.square().sum(), &there, &ones), &ones * 2.0);
-    jet(|x: &Tensor| x.square(), &there, &[ones.clone()], 2)
+    jet(|x: &Tensor| x.square(), &there, std::slice::from_ref(&ones), 2)
         .into_iter()
         .zip([x.square(), &x * 2.0, &ones * 2.0])
         .for_each(|(found, right)| same("jet", found, right));
@@ -325,6 +325,23 @@ fn every_derivative_of_a_tensor_there_is_there() {
     let f = compile(LOSSES[0]).on(SHELF);
     same("hessian of a compiled call", hessian(|x: &Tensor| f.call(x))(&there), hessian(LOSSES[0])(&x));
     same("an update", &there - grad(LOSSES[0])(&there) * 0.1, &x - grad(LOSSES[0])(&x) * 0.1);
+}
+
+#[test]
+fn layers_that_build_tables_run_there() {
+    use wengert::nn::{Context, Layer, MultiHeadAttention};
+    let layer = MultiHeadAttention::new(8, 2, &mut Key::new(1)).rotary().causal();
+    let x = Tensor::randn([1, 4, 8], 3).cast(layer.in_proj_weight.dtype());
+    let loss = |(layer, x): &(MultiHeadAttention, Tensor)| layer.forward(x, &mut Context::evaluation()).square().sum();
+    let own = (layer, x);
+    on_shelf(Tensor::from(0.0));
+    let there = own.map_leaves(|leaf| leaf.to(SHELF));
+    for (found, right) in grad(loss)(&there).leaves().into_iter().zip(grad(loss)(&own).leaves()) {
+        assert_eq!(found.device(), SHELF);
+        assert!(found.to(Device::Cpu).all_close(right, 1e-5), "{found}, not {right}");
+    }
+    let classes = Tensor::from([2i64, 0]);
+    assert_eq!(classes.to(SHELF).one_hot(3).to(Device::Cpu), classes.one_hot(3));
 }
 
 #[test]
