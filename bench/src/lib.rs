@@ -57,12 +57,12 @@ enum Bench {
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
         /// The most megabytes that a call of the compiled step may need.
-        #[arg(long, value_parser = step::positive, allow_negative_numbers = true)]
+        #[arg(long, value_parser = step::megabytes, allow_negative_numbers = true)]
         within: Option<f64>,
         #[command(flatten)]
         place: Place,
         /// How long to repeat, in seconds.
-        #[arg(long, default_value_t = 2.0, value_parser = step::positive, allow_negative_numbers = true)]
+        #[arg(long, default_value_t = 2.0, value_parser = step::seconds, allow_negative_numbers = true)]
         seconds: f64,
         /// Print a JSON object.
         #[arg(long)]
@@ -76,7 +76,7 @@ enum Bench {
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
         /// The most megabytes that a call of the compiled step may need.
-        #[arg(long, value_parser = step::positive, allow_negative_numbers = true)]
+        #[arg(long, value_parser = step::megabytes, allow_negative_numbers = true)]
         within: Option<f64>,
         #[command(flatten)]
         place: Place,
@@ -107,7 +107,7 @@ enum Bench {
         #[command(flatten)]
         place: Place,
         /// How long to repeat, in seconds.
-        #[arg(long, default_value_t = 4.0, value_parser = step::positive, allow_negative_numbers = true)]
+        #[arg(long, default_value_t = 4.0, value_parser = step::seconds, allow_negative_numbers = true)]
         seconds: f64,
         /// Write a timeline for Chrome and Perfetto.
         #[arg(long, value_name = "FILE")]
@@ -121,7 +121,7 @@ enum Bench {
         /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise; large_NAME for the size of accelerators.
         name: String,
         /// The most megabytes that a call may need.
-        #[arg(long, value_parser = step::positive, allow_negative_numbers = true)]
+        #[arg(long, value_parser = step::megabytes, allow_negative_numbers = true)]
         within: Option<f64>,
         #[command(flatten)]
         place: Place,

@@ -23,8 +23,14 @@ fn refuse(message: &str) -> ! {
     std::process::exit(2);
 }
 
-/// Megabytes or seconds of the command line.
-pub(crate) fn positive(text: &str) -> Result<f64, String> {
+/// Seconds of the command line.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "a number from 0 on is expected".to_string())
+}
+
+/// Megabytes of the command line.
+pub(crate) fn megabytes(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "a number above 0 is expected".to_string())
 }
